@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::core::error::{Error, Result};
-use crate::core::part_barrier::PartBarrier;
+use crate::core::spin_barrier::SpinBarrier;
 use crate::core::time::{Ps, END};
 use crate::net::partition::{Crossing, Part, Partition};
 use crate::net::topology::Topology;
@@ -26,6 +26,39 @@ use crate::sim::workload::Workload;
 /// The longest time until whoever runs a simulation may look at signals: on a busy machine threads
 /// may wait long for each other.
 const PIECE: Duration = Duration::from_millis(250);
+/// The length of a piece that only measures.
+const TRIAL: Duration = Duration::from_millis(25);
+/// One piece in so many is a trial of what was slower.
+const TRIED: u32 = 16;
+
+/// Chooses whether one thread or several run the parts: several are slower where they have no cores
+/// of their own, or where a window has little work. No choice changes an outcome.
+#[derive(Debug)]
+struct ThreadChoice {
+    /// Events a second when last measured, of one thread and of several; infinite: not yet.
+    rates: [f64; 2],
+    pieces: u32,
+}
+
+impl ThreadChoice {
+    fn new() -> Self {
+        ThreadChoice { rates: [f64::INFINITY; 2], pieces: 0 }
+    }
+
+    /// Whether several threads run the next piece, and for how long.
+    fn next(&mut self) -> (bool, Duration) {
+        self.pieces += 1;
+        let faster = self.rates[1] >= self.rates[0];
+        let trial = self.pieces % TRIED == 0;
+        let several = faster != trial;
+        let measures = trial || self.rates[usize::from(several)].is_infinite();
+        (several, if measures { TRIAL } else { PIECE })
+    }
+
+    fn measured(&mut self, several: bool, events: u64, took: Duration) {
+        self.rates[usize::from(several)] = events as f64 / took.as_secs_f64().max(1e-9);
+    }
+}
 
 /// A parallel run in progress.
 #[derive(Debug)]
@@ -34,6 +67,7 @@ pub struct ParallelRun {
     partition: Arc<Partition>,
     /// When cables fail or work again.
     changes: Vec<Ps>,
+    threads: ThreadChoice,
 }
 
 impl ParallelRun {
@@ -67,7 +101,7 @@ impl ParallelRun {
             |mine| Simulation::part(topology, scheme, workload, seed, &Watch::default(), its(mine));
         let parts = (0..parts as u16).map(part).collect::<Result<_>>()?;
         let changes = topology.changes.iter().map(|change| change.at).collect();
-        Ok(ParallelRun { parts, partition, changes })
+        Ok(ParallelRun { parts, partition, changes, threads: ThreadChoice::new() })
     }
 
     /// Runs about `most` of the events up to and including `last`, on at most `cores` cores, for
@@ -75,14 +109,28 @@ impl ParallelRun {
     /// cores, yields the same outcome.
     pub fn run_some(&mut self, last: Ps, most: u64, cores: usize) -> bool {
         let workers = cores.clamp(1, self.parts.len());
-        let begun: u64 = self.parts.iter().map(Simulation::events).sum();
+        if workers == 1 {
+            return self.run_piece(last, most, workers, PIECE);
+        }
+        let (several, longest) = self.threads.next();
+        let (begun, began) = (self.events(), Instant::now());
+        let more = self.run_piece(last, most, if several { workers } else { 1 }, longest);
+        self.threads.measured(several, self.events() - begun, began.elapsed());
+        more
+    }
+
+    fn events(&self) -> u64 {
+        self.parts.iter().map(Simulation::events).sum()
+    }
+
+    fn run_piece(&mut self, last: Ps, most: u64, workers: usize, longest: Duration) -> bool {
         let round = Round {
             window: self.partition.window,
             last: last.min(END),
-            end: begun.saturating_add(most),
-            began: Instant::now(),
+            end: self.events().saturating_add(most),
+            until: Instant::now() + longest,
             enough: AtomicBool::new(false),
-            barrier: PartBarrier::new(workers),
+            barrier: SpinBarrier::new(workers),
             boards: self.parts.iter().map(|_| Board::default()).collect(),
             mail: self.parts.iter().flat_map(|_| &self.parts).map(|_| Mutex::default()).collect(),
         };
@@ -157,10 +205,10 @@ struct Round {
     last: Ps,
     /// The number of events at which the round ends.
     end: u64,
-    began: Instant,
-    /// Whether the round has taken its time.
+    /// When the round has taken its time, and whether it has.
+    until: Instant,
     enough: AtomicBool,
-    barrier: PartBarrier,
+    barrier: SpinBarrier,
     boards: Vec<Board>,
     /// By destination part, then source part.
     mail: Vec<Mail>,
@@ -177,7 +225,7 @@ impl Round {
                 board.events.store(part.events(), Ordering::Relaxed);
             }
             if parts.first().is_some_and(|(number, _)| *number == 0) {
-                self.enough.store(self.began.elapsed() > PIECE, Ordering::Relaxed);
+                self.enough.store(Instant::now() > self.until, Ordering::Relaxed);
             }
             self.barrier.wait();
             // All threads compute the same.
@@ -216,5 +264,32 @@ impl Round {
     fn mail(&self, to: usize, from: usize) -> MutexGuard<'_, Vec<Crossing>> {
         let mail = &self.mail[to * self.boards.len() + from];
         mail.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each is measured first; then the faster one runs, and one piece in 16 looks at the other.
+    #[test]
+    fn the_faster_number_of_threads_runs() {
+        let mut choice = ThreadChoice::new();
+        let mut pieces = |several_rate: u64| -> Vec<(bool, Duration)> {
+            let mut piece = || {
+                let (several, longest) = choice.next();
+                let events = if several { several_rate } else { 1_000 };
+                choice.measured(several, events, Duration::from_secs(1));
+                (several, longest)
+            };
+            (0..32).map(|_| piece()).collect()
+        };
+        let slower = pieces(500);
+        assert_eq!(slower[..3], [(true, TRIAL), (false, TRIAL), (false, PIECE)]);
+        assert_eq!(slower.iter().filter(|(several, _)| *several).count(), 3);
+        // As soon as a trial finds them faster, several run.
+        let faster = pieces(2_000);
+        assert_eq!(faster[14..17], [(false, PIECE), (true, TRIAL), (true, PIECE)]);
+        assert_eq!(faster[31], (false, TRIAL));
     }
 }

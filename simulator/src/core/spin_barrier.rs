@@ -1,40 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A barrier for threads that meet some hundred thousand times a second: they spin for some
-//! microseconds before they sleep, so that on a busy machine nobody waits for a thread that has no
-//! core while it holds one itself.
+//! A barrier for threads that meet some hundred thousand times a second: they spin instead of
+//! sleeping. Where threads have no core of their own this takes long; `ThreadChoice` then takes one.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread;
 
-/// Spins before a thread sleeps: some microseconds, longer than other threads need while they have
-/// a core.
+/// Spins before a thread yields its core: some microseconds, longer than other threads need while
+/// they have a core.
 const LOOKS: u32 = 1 << 7;
 
 /// A barrier for a fixed number of threads.
 #[derive(Debug)]
-pub(crate) struct PartBarrier {
+pub(crate) struct SpinBarrier {
     threads: usize,
     waiting: AtomicUsize,
     /// How often all threads have met.
     rounds: AtomicUsize,
-    /// Threads that sleep or are about to; the lock is held to count and to wake them.
-    asleep: AtomicUsize,
-    lock: Mutex<()>,
-    wakes: Condvar,
     /// A thread has panicked and will never come.
     broken: AtomicBool,
 }
 
-impl PartBarrier {
+impl SpinBarrier {
     pub fn new(threads: usize) -> Self {
-        PartBarrier {
+        SpinBarrier {
             threads,
             waiting: AtomicUsize::new(0),
             rounds: AtomicUsize::new(0),
-            asleep: AtomicUsize::new(0),
-            lock: Mutex::new(()),
-            wakes: Condvar::new(),
             broken: AtomicBool::new(false),
         }
     }
@@ -44,43 +35,20 @@ impl PartBarrier {
     /// # Panics
     /// Another thread has panicked.
     pub fn wait(&self) {
-        let round = self.rounds.load(Ordering::SeqCst);
-        if self.waiting.fetch_add(1, Ordering::SeqCst) + 1 == self.threads {
-            self.waiting.store(0, Ordering::SeqCst);
-            self.rounds.store(round.wrapping_add(1), Ordering::SeqCst);
-            self.wake();
+        let round = self.rounds.load(Ordering::Acquire);
+        if self.waiting.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
+            self.waiting.store(0, Ordering::Relaxed);
+            self.rounds.store(round.wrapping_add(1), Ordering::Release);
             return;
         }
-        for _ in 0..LOOKS {
-            if self.over(round) {
-                return;
+        let mut looks = 0;
+        while self.rounds.load(Ordering::Acquire) == round {
+            assert!(!self.broken.load(Ordering::Relaxed), "another thread has panicked");
+            looks += 1;
+            if looks % LOOKS == 0 {
+                thread::yield_now();
             }
             std::hint::spin_loop();
-        }
-        self.sleep(round);
-    }
-
-    /// Whether all threads have met in this round.
-    fn over(&self, round: usize) -> bool {
-        assert!(!self.broken.load(Ordering::Relaxed), "another thread has panicked");
-        self.rounds.load(Ordering::SeqCst) != round
-    }
-
-    #[cold]
-    fn sleep(&self, round: usize) {
-        let mut held = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
-        // Counted before the last look, so that the last thread to come either is seen or wakes.
-        self.asleep.fetch_add(1, Ordering::SeqCst);
-        while !self.over(round) {
-            held = self.wakes.wait(held).unwrap_or_else(PoisonError::into_inner);
-        }
-        self.asleep.fetch_sub(1, Ordering::SeqCst);
-    }
-
-    fn wake(&self) {
-        if self.asleep.load(Ordering::SeqCst) > 0 {
-            let _held = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
-            self.wakes.notify_all();
         }
     }
 
@@ -91,13 +59,12 @@ impl PartBarrier {
     }
 }
 
-pub(crate) struct Guard<'a>(&'a PartBarrier);
+pub(crate) struct Guard<'a>(&'a SpinBarrier);
 
 impl Drop for Guard<'_> {
     fn drop(&mut self) {
         if thread::panicking() {
-            self.0.broken.store(true, Ordering::SeqCst);
-            self.0.wake();
+            self.0.broken.store(true, Ordering::Relaxed);
         }
     }
 }
@@ -110,7 +77,7 @@ mod tests {
     /// More threads than there are cores.
     #[test]
     fn nobody_goes_on_before_all_have_come() {
-        let (barrier, come) = (PartBarrier::new(5), AtomicUsize::new(0));
+        let (barrier, come) = (SpinBarrier::new(5), AtomicUsize::new(0));
         thread::scope(|scope| {
             for _ in 0..5 {
                 scope.spawn(|| {
@@ -127,7 +94,7 @@ mod tests {
 
     #[test]
     fn nobody_waits_for_one_that_has_panicked() {
-        let barrier = PartBarrier::new(2);
+        let barrier = SpinBarrier::new(2);
         let ended = thread::scope(|scope| {
             scope.spawn(|| {
                 let _guard = barrier.guard();
