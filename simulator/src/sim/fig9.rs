@@ -5,7 +5,7 @@ use crate::core::error::{Error, Result};
 use crate::core::time::{Ps, S, US};
 use crate::host::congestion::{Congestion, Dctcp};
 use crate::host::limiter::{Limiter, PerHost};
-use crate::host::transport::{Rank, Transport, DATA};
+use crate::host::transport::{Rank, Recovery, Transport, DATA};
 use crate::net::routes::Routing;
 use crate::net::topology::{Cable, LeafSpine, Topology};
 use crate::queue::kinds::{Marking, PFabric, Priority, Queue};
@@ -100,6 +100,8 @@ impl Transport {
             sack: true,
             sack_after_rto: true,
             rack_tlp: false,
+            recovery: Recovery::Tcp,
+            low_rto: None,
             delayed_ack: None,
             handshake: None,
             ect_again: false,
