@@ -385,8 +385,8 @@ class Scheme:
     def named(cls, name: str, topology: Topology) -> Scheme:
         """A named scheme for a network. Figure 9's: `tcp`, `dctcp`, `pfabric`, `qjump-script` (as
         in the published scripts) or `qjump-paper` (as in the text, with an epoch of 2nP/R). Later
-        ones: `swift`, `bbr`, `dcqcn`, `dcqcn-pfc`, `homa`, `aequitas`, `ndp`, `hpcc`, `powertcp`,
-        `bbr3`. Settings are fitted to the base path of this network: windows, targets, thresholds, buffers
+        ones: `swift`, `bbr`, `dcqcn`, `dcqcn-pfc`, `homa`, `aequitas`, `ndp`, `roce`, `irn`,
+        `hpcc`, `powertcp`, `bbr3`. Settings are fitted to the base path of this network: windows, targets, thresholds, buffers
         and timeouts (docs/simulator.md).
         Raises ValueError for another name or an invalid network."""
         return _native.scheme(name, topology)
