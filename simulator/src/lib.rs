@@ -43,7 +43,7 @@ pub use host::congestion::*;
 pub use host::limiter::{Budgets, Epochs, Limiter, Mode, PerHost};
 pub use host::result::{FlowResult, Latency, SourceResult};
 pub use host::traffic::{Bytes, Gap, Source};
-pub use host::transport::{Rank, Transport};
+pub use host::transport::{Rank, Recovery, Transport};
 pub use net::graph::{Failure, Graph};
 pub use net::loss::Loss;
 pub use net::pause::Pause;

@@ -5,7 +5,7 @@ use qjump_sim::{
     Cable, FlowSpec, Flows, LeafSpine, Ps, Scheme, Simulation, Topology, Workload, US,
 };
 
-const NAMES: [&str; 11] = [
+const NAMES: [&str; 13] = [
     "tcp",
     "dctcp",
     "pfabric",
@@ -17,6 +17,8 @@ const NAMES: [&str; 11] = [
     "dcqcn-pfc",
     "homa",
     "aequitas",
+    "roce",
+    "irn",
 ];
 const GIGABIT: u64 = 1_000_000_000;
 const PACKET: f64 = 12_000.0;

@@ -8,7 +8,7 @@ use qjump_sim::{
     Aequitas, Arrivals, Bytes, Cable, CoDel, Congestion, Counters, Dcqcn, Dctcp, DualPi2, Epochs,
     FlowSpec, Flows, Gap, Homa, LeafSpine, LevelRed, Limit, Limiter, Marking, Mode, Outcome,
     PFabric, Pause, PerHost, PiController, Pie, Priority, Profile, Protection, Quantiles, Queue,
-    Reading, Red, Routing, Scenario, Scheme, Simulation, Sizes, Source, Swift, Threshold,
+    Reading, Recovery, Red, Routing, Scenario, Scheme, Simulation, Sizes, Source, Swift, Threshold,
     TimeAware, Topology, Transport, Tree, Wfq, Workload, MS, NS, S, US,
 };
 
@@ -210,7 +210,11 @@ fn scheme() -> impl Strategy<Value = Scheme> {
         (1u8..8).prop_map(|scheduled| Some(Congestion::Homa(Homa { scheduled }))),
     ];
     let times = (prop::option::of(1u64..2_000), prop::option::of(1u64..5_000));
-    let transport = (prop::option::of(1u32..5), 0u32..3, congestion, any::<bool>(), times);
+    let recovery = prop_oneof![
+        3 => Just(Recovery::Tcp), 1 => Just(Recovery::GoBackN), 1 => Just(Recovery::Selective)
+    ];
+    let transport =
+        (prop::option::of(1u32..5), 0u32..3, congestion, any::<bool>(), times, recovery);
     let queues = (queue(), prop::option::of(queue()), prop::option::weighted(0.4, pause()));
     (base, queues, limiter, routing, transport).prop_map(
         |(
@@ -218,7 +222,7 @@ fn scheme() -> impl Strategy<Value = Scheme> {
             queues,
             limiter,
             routing,
-            (dupacks, connections, congestion, sack, (delay, handshake)),
+            (dupacks, connections, congestion, sack, (delay, handshake), recovery),
         )| {
             (scheme.queue, scheme.host_queue, scheme.pause) = queues;
             let is_pie = |queue: &Queue| matches!(queue, Queue::Pie(_));
@@ -234,6 +238,7 @@ fn scheme() -> impl Strategy<Value = Scheme> {
             scheme.transport.delayed_ack = delay.map(|us| us * US);
             scheme.transport.handshake = handshake.map(|us| us * US);
             scheme.transport.fixed_rto &= bears_fixed_rto(&scheme);
+            recover(&mut scheme.transport, recovery);
             // What a limiter drops, Homa's receivers ask for again without end, which is refused.
             if matches!(scheme.transport.congestion, Congestion::Homa { .. }) {
                 scheme.limiter = match scheme.limiter {
@@ -250,6 +255,22 @@ fn scheme() -> impl Strategy<Value = Scheme> {
             scheme
         },
     )
+}
+
+/// Sets how losses are made good, where the law can, with what that needs.
+fn recover(t: &mut Transport, recovery: Recovery) {
+    if matches!(t.congestion, Congestion::Homa { .. }) {
+        return;
+    }
+    t.recovery = recovery;
+    match recovery {
+        Recovery::Tcp => {}
+        Recovery::GoBackN => (t.sack, t.dupacks) = (false, None),
+        Recovery::Selective => {
+            (t.sack, t.dupacks, t.probe_after) = (true, t.dupacks.or(Some(1)), None);
+            t.low_rto = Some(t.min_rto / 3);
+        }
+    }
 }
 
 /// Whether a timeout that is never doubled comes to an end: it fills a queue without a limit faster

@@ -32,8 +32,8 @@ fn on(cores: usize, scenario: &Scenario, piece: u64) -> Outcome {
     parallel.outcome()
 }
 
-const SCHEMES: [&str; 7] =
-    ["tcp", "dctcp", "pfabric", "qjump-script", "qjump-paper", "swift", "bbr"];
+const SCHEMES: [&str; 8] =
+    ["tcp", "dctcp", "pfabric", "qjump-script", "qjump-paper", "swift", "bbr", "irn"];
 
 /// However many cores there are, and wherever a run pauses, also one that stops before its end.
 #[test]

@@ -40,7 +40,7 @@ FABRIC = {"racks": 2, "hosts_per_rack": 4, "spines": 2, "edge": {"rate": 10**10,
 FLOWS = {"Poisson": {"sizes": "search", "load": 0.7, "count": 60}}
 SCHEMES = (
     "tcp dctcp pfabric qjump-script qjump-paper swift bbr dcqcn dcqcn-pfc homa aequitas ndp "
-    "hpcc powertcp bbr3".split()
+    "roce irn hpcc powertcp bbr3".split()
 )
 
 

@@ -2,6 +2,8 @@
 //! A flow's two ends: what was sent, acknowledged and received. Pure state: the caller passes the
 //! time and sends the packets.
 
+mod go_back_n;
+mod irn;
 mod marks;
 mod rack;
 mod recovery;
@@ -17,7 +19,7 @@ use crate::host::congestion::{AckInfo, SentInfo};
 use crate::host::path::Path;
 use crate::host::receiver::Receiver;
 use crate::host::sequence_set::SequenceSet;
-use crate::host::transport::Transport;
+use crate::host::transport::{Recovery, Transport};
 
 /// The content of an ACK.
 #[derive(Debug, Clone, Copy)]
@@ -47,6 +49,8 @@ pub(crate) struct Flow {
     pub path: Path,
     /// When the retransmission timer expires; `Ps::MAX`: not set.
     deadline: Ps,
+    /// IRN: how much later it expires if more packets are under way by then.
+    extension: Ps,
     /// When the host's limiter releases the last packet. What waits in the host is not lost: as in
     /// Linux, it is not retransmitted before it has left.
     held: Ps,
@@ -140,6 +144,7 @@ impl Flow {
         Flow {
             path,
             deadline: Ps::MAX,
+            extension: 0,
             held: 0,
             paced: 0,
             waits: 0,
@@ -342,6 +347,8 @@ impl Flow {
             self.rack_after_ack(t, now, advanced);
         } else if let Some(dupacks) = t.dupacks {
             self.look_for_loss(now, t, dupacks);
+        } else if t.recovery == Recovery::GoBackN {
+            self.look_for_nak(now, t, ack);
         }
     }
 
@@ -364,28 +371,6 @@ impl Flow {
             self.deadline = Ps::MAX;
         }
         true
-    }
-
-    /// Records what has arrived; returns the number of newly acknowledged packets.
-    fn account(&mut self, ack: Ack, t: &Transport) -> u32 {
-        let mut newly = 0;
-        if ack.cumulative > self.una {
-            newly = ack.cumulative - self.una;
-            if !self.sacked.is_empty() {
-                for number in self.una..ack.cumulative {
-                    newly -= u32::from(self.sacked.remove(number));
-                }
-            }
-            self.una = ack.cumulative;
-            self.next = self.next.max(self.una);
-        }
-        let heeded =
-            |echo: &u32| t.sack && *echo >= self.una && (t.sack_after_rto || !self.resends_all());
-        if let Some(echo) = ack.echo.filter(heeded) {
-            newly += u32::from(self.sacked.insert(echo));
-            self.high_sacked = self.high_sacked.max(echo + 1);
-        }
-        newly
     }
 
     /// Whether this is the whole flow.

@@ -352,7 +352,8 @@ impl Hosts {
             self.set_timer_event(net, slot);
             return;
         }
-        if flow.on_rack_timer(self.config.of(flow), net.now) {
+        let t = self.config.of(flow);
+        if flow.on_rack_timer(t, net.now) || flow.extend_timer() {
             self.send_window(net, slot);
             return;
         }

@@ -4,7 +4,7 @@
 use crate::core::time::Ps;
 use crate::host::congestion::Echo;
 use crate::host::sequence_set::SequenceSet;
-use crate::host::transport::Transport;
+use crate::host::transport::{Recovery, Transport};
 use crate::packet::{stamp, Packet, CWR, NO_ECHO};
 
 /// Packets in order that one delayed ACK covers (RFC 5681, section 4.2).
@@ -35,6 +35,8 @@ pub(crate) struct Receiver {
     stamp: u32,
     /// The ECN echo: a mark since the last CWR (RFC 3168), or on the last packet.
     marked: bool,
+    /// Go-back-N: the gap was told with a NAK.
+    told: bool,
     /// When pending packets must be acknowledged; `Ps::MAX`: none are pending.
     pub due: Ps,
     /// When the timer event is due; `Ps::MAX`: none.
@@ -49,6 +51,7 @@ impl Receiver {
             pending: 0,
             stamp: 0,
             marked: false,
+            told: false,
             due: Ps::MAX,
             timer_at: Ps::MAX,
         }
@@ -102,7 +105,7 @@ impl Receiver {
         size: u32,
     ) -> [Option<Reply>; 2] {
         let mut before = None;
-        let mut at_once = t.delayed_ack.is_none();
+        let mut at_once = false;
         match t.congestion.echo() {
             Echo::UntilHeard => {
                 self.marked = packet.marked || self.marked && packet.echo & CWR == 0
@@ -119,8 +122,13 @@ impl Receiver {
             }
             Echo::Exactly | Echo::Never => {}
         }
+        if t.recovery == Recovery::GoBackN && packet.seq > self.expected {
+            return [before, self.refuse(packet, at_once)];
+        }
+        self.told &= packet.seq != self.expected;
         // RFC 5681, section 4.2: packets out of order, or filling a hole, are acknowledged at once;
         // so is the end of a flow, as a FIN is.
+        at_once |= t.delayed_ack.is_none();
         at_once |= packet.seq != self.expected || !self.early.is_empty();
         at_once |= self.receive(packet.seq) == size;
         if self.pending == 0 || t.congestion.sees_delay() {
@@ -132,6 +140,17 @@ impl Receiver {
         }
         self.due = now + t.delayed_ack.unwrap_or(0);
         [before, None]
+    }
+
+    /// Go-back-N drops a packet above a gap. The first is answered with a NAK, the reply that names
+    /// a packet above what it acknowledges; of later ones only a mark is told.
+    fn refuse(&mut self, packet: &Packet, mark: bool) -> Option<Reply> {
+        let nak = !std::mem::replace(&mut self.told, true);
+        if !nak && !mark {
+            return None;
+        }
+        self.stamp = packet.stamp;
+        Some(self.reply(if nak { packet.seq } else { NO_ECHO }))
     }
 
     /// The reply that is due, if packets are pending.
@@ -252,6 +271,34 @@ mod tests {
             Some(ack(5, 4, 103, false)),
         ];
         assert_eq!(got, expected.map(|reply| [None, reply]));
+    }
+
+    /// Go-back-N: a gap is told once, until it is filled; what is above it has to come again. Marks
+    /// are told of what is dropped, too.
+    #[test]
+    fn a_gap_is_told_once() {
+        let t = Transport {
+            recovery: Recovery::GoBackN,
+            delayed_ack: None,
+            ..Transport::linux(Congestion::Dcqcn(Dcqcn::default()))
+        };
+        let mut receiver = Receiver::new(&t);
+        let mut arrive = |seq, marked| {
+            let packet = Packet { seq, marked, ..Packet::datagram(0, 1, 0, 1_500) };
+            let [before, reply] = receiver.arrive(&t, 0, &packet, 10);
+            assert_eq!(before, None);
+            reply.map(|reply| (reply.cumulative, reply.echo, reply.marked))
+        };
+        assert_eq!(arrive(0, false), Some((1, 0, false)));
+        assert_eq!(arrive(2, false), Some((1, 2, false)), "a NAK");
+        assert_eq!(arrive(3, false), None);
+        assert_eq!(arrive(4, true), Some((1, NO_ECHO, true)), "a mark");
+        assert_eq!(arrive(1, false), Some((2, 1, false)));
+        assert_eq!(arrive(4, true), Some((2, 4, true)), "the next gap, with a mark");
+        assert_eq!(arrive(1, false), Some((2, 1, false)), "a second copy");
+        assert_eq!(arrive(3, false), None);
+        let rest = [2, 3, 4].map(|seq| arrive(seq, false));
+        assert_eq!(rest, [3, 4, 5].map(|next| Some((next, next - 1, false))));
     }
 
     /// Swift's round trip is that of the last packet that an ACK answers, without what the receiver

@@ -25,6 +25,21 @@ pub enum Rank {
     Deadline,
 }
 
+/// What a receiver does above a gap, and what its sender sends again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Recovery {
+    /// TCP's: by selective acknowledgements, duplicate ACKs, RACK-TLP or timeouts.
+    Tcp,
+    /// `RoCEv2`'s (InfiniBand Architecture Specification, volume 1, chapter 9; Guo et al., SIGCOMM
+    /// 2016, section 4.1): the receiver drops what is above a gap, and tells the sender of it once,
+    /// with a NAK; the sender sends everything from there on again.
+    GoBackN,
+    /// IRN's (Mittal et al., SIGCOMM 2018, section 3.1): only what is missing below a packet that
+    /// has arrived is sent again, and after a timeout the first missing packet.
+    Selective,
+}
+
 /// Settings of a reliable transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -69,6 +84,13 @@ pub struct Transport {
     /// RACK-TLP (RFC 8985): losses are found by the time since a packet left, and a lost tail by a
     /// probe after two round trips. It needs selective acknowledgements, also after a timeout.
     pub rack_tlp: bool,
+    /// How losses are made good. `GoBackN` needs transports without `sack` and `dupacks`,
+    /// `Selective` with both and `sack_after_rto`; the paper's `dupacks` is 1.
+    pub recovery: Recovery,
+    /// The smallest timeout while fewer than 3 packets are under way (IRN's `RTO_low`; `min_rto` is
+    /// `RTO_high`); none: `min_rto`. Only with selective recovery.
+    #[serde(with = "In::<Duration>")]
+    pub low_rto: Option<Ps>,
     /// How long a packet in order waits for a second one, to be acknowledged with it (RFC 5681,
     /// section 4.2); none: each packet has its own ACK.
     #[serde(with = "In::<Duration>")]
@@ -118,6 +140,8 @@ impl Transport {
             sack: true,
             sack_after_rto: true,
             rack_tlp: false,
+            recovery: Recovery::Tcp,
+            low_rto: None,
             delayed_ack: Some(40 * MS),
             handshake: Some(S),
             ect_again: false,
@@ -139,7 +163,9 @@ impl Transport {
     /// Whether each data packet gets its own ACK with its own mark.
     #[inline]
     pub(crate) fn acks_every_packet(&self) -> bool {
-        self.delayed_ack.is_none() && self.congestion.allows_ack_per_packet()
+        self.delayed_ack.is_none()
+            && self.congestion.allows_ack_per_packet()
+            && self.recovery != Recovery::GoBackN
     }
 
     /// Whether a packet without data is ECN-capable.
@@ -152,7 +178,8 @@ impl Transport {
 
     /// Refuses invalid settings.
     pub(crate) fn check(&self) -> Result<()> {
-        match self.window_problem().or_else(|| self.timing_problem()) {
+        let problem = self.window_problem().or_else(|| self.recovery_problem());
+        match problem.or_else(|| self.timing_problem()) {
             Some(sentence) => Err(Error::new(sentence)),
             None => Ok(()),
         }
@@ -179,6 +206,31 @@ impl Transport {
             return None;
         };
         Some(wrong)
+    }
+
+    /// What is wrong with how losses are made good, if anything.
+    fn recovery_problem(&self) -> Option<String> {
+        let (sack, dupacks) = (self.sack, self.dupacks.is_some());
+        let own = self.recovery != Recovery::Tcp;
+        let wrong = if own && self.congestion.grants() {
+            "recovery is of senders with a window: receivers grant here, use tcp"
+        } else if own && self.rack_tlp {
+            "rack_tlp needs recovery tcp"
+        } else if self.recovery == Recovery::GoBackN && (sack || dupacks) {
+            "go-back-n needs sack false and dupacks left out: receivers keep nothing above a gap"
+        } else if self.recovery == Recovery::Selective && !(sack && self.sack_after_rto && dupacks)
+        {
+            "selective recovery needs sack, sack_after_rto and dupacks"
+        } else if self.recovery == Recovery::Selective && self.probe_after.is_some() {
+            "probe_after is for recovery tcp or go-back-n"
+        } else if self.low_rto.is_some() && self.recovery != Recovery::Selective {
+            "low_rto needs selective recovery"
+        } else if self.low_rto.is_some_and(|low| low == 0 || low > self.min_rto) {
+            "low_rto must be above 0 and at most min_rto"
+        } else {
+            return None;
+        };
+        Some(format!("transport: {wrong}"))
     }
 
     /// What is wrong with timeouts, delays or windows, if anything.

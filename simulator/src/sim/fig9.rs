@@ -5,7 +5,7 @@ use crate::core::error::{Error, Result};
 use crate::core::time::{Ps, S, US};
 use crate::host::congestion::{Congestion, Dctcp};
 use crate::host::limiter::{Limiter, PerHost};
-use crate::host::transport::{Rank, Transport, DATA};
+use crate::host::transport::{Rank, Recovery, Transport, DATA};
 use crate::net::routes::Routing;
 use crate::net::topology::{Cable, LeafSpine, Topology};
 use crate::queue::kinds::{Marking, PFabric, Priority, Queue};
@@ -100,6 +100,8 @@ impl Transport {
             sack: true,
             sack_after_rto: true,
             rack_tlp: false,
+            recovery: Recovery::Tcp,
+            low_rto: None,
             delayed_ack: None,
             handshake: None,
             ect_again: false,
@@ -184,8 +186,8 @@ impl Scheme {
     }
 
     /// The scheme with this name: `tcp`, `dctcp`, `pfabric`, `qjump-script` or `qjump-paper`; or a
-    /// later one, `swift`, `bbr`, `dcqcn`, `dcqcn-pfc`, `homa`, `aequitas`, `ndp`, `hpcc`,
-    /// `powertcp` or `bbr3`.
+    /// later one, `swift`, `bbr`, `dcqcn`, `dcqcn-pfc`, `homa`, `aequitas`, `ndp`, `roce`, `irn`,
+    /// `hpcc`, `powertcp` or `bbr3`.
     ///
     /// Its settings are those for Figure 9's fabric, fitted to the base path of this network:
     /// windows, targets, thresholds, buffers and timeouts.

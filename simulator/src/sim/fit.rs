@@ -53,7 +53,8 @@ impl<'a> Fit<'a> {
                 let most = window(3 * self.here.holds().div_ceil(PACKET));
                 scheme.transport.max_window = scheme.transport.max_window.max(most);
             }
-            "dcqcn" | "dcqcn-pfc" => self.dcqcn(&mut scheme)?,
+            "dcqcn" | "dcqcn-pfc" | "roce" => self.dcqcn(&mut scheme)?,
+            "irn" => self.irn(&mut scheme)?,
             "homa" => self.homa(&mut scheme),
             "ndp" => self.ndp(&mut scheme),
             _ => {}
@@ -194,6 +195,25 @@ impl<'a> Fit<'a> {
         Ok(())
     }
 
+    /// The window is what the base path holds, and `RTO_high` at least as long as the base path
+    /// with a full buffer on it takes; `RTO_low` grows with the round trip (Mittal et al., SIGCOMM
+    /// 2018, sections 3.2 and 4.1).
+    fn irn(&self, scheme: &mut Scheme) -> Result<()> {
+        self.dcqcn(scheme)?;
+        let mut full = 0;
+        if let Queue::Red(Red { limit: Limit::Bytes(limit), .. }) = &mut scheme.queue {
+            *limit = PACKET * self.buffer(*limit / PACKET);
+            full = *limit * u64::from(self.here.slowest);
+        }
+        let t = &mut scheme.transport;
+        t.max_window = window(self.here.holds().div_ceil(PACKET));
+        t.initial_window = t.max_window;
+        t.low_rto = t.low_rto.map(|low| self.by_trip(low).max(low));
+        t.min_rto = t.min_rto.max(self.here.round_trip.saturating_add(full));
+        t.max_rto = t.max_rto.max(t.min_rto);
+        Ok(())
+    }
+
     /// The unscheduled packets are `RTTbytes` (Montazeri et al., SIGCOMM 2018, section 3.2): what
     /// the base path holds. Receivers grant so much to several messages at a time, for which ports
     /// have room.
@@ -270,7 +290,8 @@ mod tests {
     /// Of edges of 52.7 us instead of 2.7: a round trip of 214.68 us, which holds 178.9 packets
     /// where 12.2 were. By hand: Swift has 10.32 us beyond it; 12 and 23 packets become 175.5 and
     /// 336.4, 45 us become 658.1; a seventh is 25.6 packets; and g < 1.386 / sqrt(2 (178.9 + 25.6))
-    /// = 0.069 leaves 1/16.
+    /// = 0.069 leaves 1/16. IRN's 100 us become 1,462.4, and its 320 us 13.6 round
+    /// trips, 2,924.8.
     #[test]
     fn settings_follow_the_base_round_trip() {
         let far = fabric(Cable { delay: 52_700 * NS, ..LeafSpine::FIG9.edge });
@@ -281,6 +302,9 @@ mod tests {
         let pfabric = Scheme::named("pfabric", &far).unwrap().transport;
         assert_eq!((pfabric.initial_window, pfabric.max_window), (176, 337));
         assert_eq!(pfabric.min_rto / US, 658);
+        let irn = Scheme::named("irn", &far).unwrap().transport;
+        assert_eq!((irn.initial_window, irn.max_window), (179, 179));
+        assert_eq!((irn.low_rto.unwrap() / US, irn.min_rto / US), (1_462, 2_924));
         let dctcp = Scheme::named("dctcp", &far).unwrap();
         let Queue::Marking(Marking { threshold, .. }) = dctcp.queue else { unreachable!() };
         assert_eq!(threshold, 268_350u64.div_ceil(7));

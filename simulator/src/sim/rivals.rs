@@ -6,8 +6,9 @@ use crate::core::time::{MS, NS, US};
 use crate::host::aequitas::Aequitas;
 use crate::host::congestion::{Congestion, Dcqcn, Homa, Swift};
 use crate::host::limiter::Limiter;
-use crate::host::transport::DATA;
+use crate::host::transport::{Recovery, DATA};
 use crate::net::pause::Pause;
+use crate::net::routes::Routing;
 use crate::queue::aqm::Protection;
 use crate::queue::kinds::{Priority, Queue};
 use crate::queue::level_red::LevelRed;
@@ -18,8 +19,8 @@ use crate::queue::wfq::Wfq;
 use crate::sim::scheme::Scheme;
 
 /// Names of these schemes.
-pub(crate) const NAMES: [&str; 7] =
-    ["swift", "bbr", "dcqcn", "dcqcn-pfc", "homa", "aequitas", "ndp"];
+pub(crate) const NAMES: [&str; 9] =
+    ["swift", "bbr", "dcqcn", "dcqcn-pfc", "homa", "aequitas", "ndp", "roce", "irn"];
 
 impl Scheme {
     /// Swift: a target of 25 us, where an empty round trip takes 15, and at most as much again for
@@ -119,6 +120,35 @@ impl Scheme {
         scheme
     }
 
+    /// `RoCEv2` (Guo et al., SIGCOMM 2016): `dcqcn-pfc` with go-back-N, and one path for each flow.
+    pub fn roce() -> Self {
+        let mut scheme = Self::dcqcn_pfc();
+        scheme.routing = Routing::PerFlow;
+        scheme.transport.recovery = Recovery::GoBackN;
+        (scheme.transport.sack, scheme.transport.dupacks) = (false, None);
+        scheme.transport.ect_again = true;
+        scheme
+    }
+
+    /// IRN with DCQCN, without pauses: its paper's timeouts, and windows of what the base path
+    /// holds, 13 packets. Switches have buffers of 150 packets; in hosts nothing is lost, and ACKs
+    /// leave before data.
+    pub fn irn() -> Self {
+        let mut scheme = Self::dcqcn();
+        if let Queue::Red(red) = &mut scheme.queue {
+            red.limit = Limit::Bytes(150 * u64::from(DATA));
+        }
+        scheme.host_queue = Some(Queue::Priority(Priority { limit: 1 << 30 }));
+        scheme.pause = None;
+        scheme.routing = Routing::PerFlow;
+        let t = &mut scheme.transport;
+        t.recovery = Recovery::Selective;
+        (t.dupacks, t.ect_again) = (Some(1), true);
+        (t.initial_window, t.max_window) = (13, 13);
+        (t.low_rto, t.min_rto, t.fixed_rto) = (Some(100 * US), 320 * US, true);
+        scheme
+    }
+
     pub(crate) fn rival(name: &str) -> Option<Self> {
         let make: [fn() -> Self; NAMES.len()] = [
             Self::swift,
@@ -128,6 +158,8 @@ impl Scheme {
             Self::homa,
             Self::aequitas,
             Self::ndp,
+            Self::roce,
+            Self::irn,
         ];
         NAMES.iter().position(|&known| known == name).map(|place| make[place]())
     }

@@ -255,6 +255,15 @@ class Transport:
     rack_tlp: bool = False
     """RACK-TLP (RFC 8985): losses are found by the time since a packet left, and a lost tail by a
     probe after two round trips. It needs `sack` and `sack_after_rto`."""
+    recovery: Literal["tcp", "go-back-n", "selective"] = "tcp"
+    """How losses are made good. "go-back-n", as RoCE's cards: the receiver drops what is above a gap
+    and tells of it once, and everything from there on is sent again; it needs `sack` False and
+    `dupacks` None. "selective", as IRN (Mittal et al., SIGCOMM 2018): only what is missing below a
+    packet that has arrived, and after a timeout the first missing packet; it needs `sack`,
+    `sack_after_rto` and `dupacks`, 1 in the paper."""
+    low_rto: int | None = None
+    """The smallest timeout while fewer than 3 packets are under way (IRN's RTO_low; `min_rto` is
+    RTO_high); None: `min_rto`. Only with "selective" recovery."""
 
     @classmethod
     def linux(cls, congestion: Congestion) -> Transport:
@@ -376,8 +385,8 @@ class Scheme:
     def named(cls, name: str, topology: Topology) -> Scheme:
         """A named scheme for a network. Figure 9's: `tcp`, `dctcp`, `pfabric`, `qjump-script` (as
         in the published scripts) or `qjump-paper` (as in the text, with an epoch of 2nP/R). Later
-        ones: `swift`, `bbr`, `dcqcn`, `dcqcn-pfc`, `homa`, `aequitas`, `ndp`, `hpcc`, `powertcp`,
-        `bbr3`. Settings are fitted to the base path of this network: windows, targets, thresholds, buffers
+        ones: `swift`, `bbr`, `dcqcn`, `dcqcn-pfc`, `homa`, `aequitas`, `ndp`, `roce`, `irn`,
+        `hpcc`, `powertcp`, `bbr3`. Settings are fitted to the base path of this network: windows, targets, thresholds, buffers
         and timeouts (docs/simulator.md).
         Raises ValueError for another name or an invalid network."""
         return _native.scheme(name, topology)

@@ -2,7 +2,7 @@
 //! Loss recovery without a timeout: with selective acknowledgements (RFC 6675) or without (NewReno,
 //! RFC 6582).
 
-use super::{Flow, Phase};
+use super::{Ack, Flow, Phase};
 use crate::core::time::Ps;
 use crate::host::transport::Transport;
 
@@ -19,6 +19,28 @@ pub(super) struct News {
 }
 
 impl Flow {
+    /// Records what has arrived; returns the number of newly acknowledged packets.
+    pub(super) fn account(&mut self, ack: Ack, t: &Transport) -> u32 {
+        let mut newly = 0;
+        if ack.cumulative > self.una {
+            newly = ack.cumulative - self.una;
+            if !self.sacked.is_empty() {
+                for number in self.una..ack.cumulative {
+                    newly -= u32::from(self.sacked.remove(number));
+                }
+            }
+            self.una = ack.cumulative;
+            self.next = self.next.max(self.una);
+        }
+        let heeded =
+            |echo: &u32| t.sack && *echo >= self.una && (t.sack_after_rto || !self.resends_all());
+        if let Some(echo) = ack.echo.filter(heeded) {
+            newly += u32::from(self.sacked.insert(echo));
+            self.high_sacked = self.high_sacked.max(echo + 1);
+        }
+        newly
+    }
+
     /// `NextSeg` rules 1 to 3 (RFC 6675, section 4): lost packets first, then new ones, then holes
     /// below a packet that has arrived; as many as have left the network. The first hole of a
     /// recovery, and of each partial ACK, is sent at once (RFC 6675, section 5, step 4.3; RFC 6582,

@@ -3,7 +3,7 @@
 
 use super::{Flow, Phase};
 use crate::core::time::Ps;
-use crate::host::transport::Transport;
+use crate::host::transport::{Recovery, Transport};
 
 /// The most doublings of the timeout; in practice the largest timeout is the limit.
 const DOUBLINGS: u32 = 16;
@@ -50,8 +50,12 @@ impl Flow {
         self.deadline
     }
 
+    #[inline]
     pub(super) fn set_timer(&mut self, t: &Transport, now: Ps) {
         self.deadline = now.max(self.held) + self.rto(t);
+        if t.low_rto.is_some() {
+            self.set_low_timer(t, now);
+        }
         if let Some(rack) = &mut self.rack {
             rack.set_timeout(self.deadline);
         }
@@ -69,9 +73,16 @@ impl Flow {
     }
 
     /// The current timeout.
+    #[inline]
     pub(super) fn rto(&self, t: &Transport) -> Ps {
+        self.back_off_from(t, self.path.rto(t))
+    }
+
+    /// A timeout after as many doublings as there were timeouts.
+    #[inline]
+    pub(super) fn back_off_from(&self, t: &Transport, timeout: Ps) -> Ps {
         let doublings = if t.fixed_rto { 0 } else { self.timeouts.min(DOUBLINGS) };
-        self.path.rto(t).saturating_mul(1 << doublings).min(t.max_rto)
+        timeout.saturating_mul(1 << doublings).min(t.max_rto)
     }
 
     /// Homa: a control packet has arrived. Without news the timeout stays backed off.
@@ -121,7 +132,7 @@ impl Flow {
             self.reduced = true;
             self.cut = self.high;
         }
-        self.next = self.una;
+        let next = std::mem::replace(&mut self.next, self.una);
         self.phase = Phase::Open;
         self.partial = false;
         self.repeated = 0;
@@ -131,6 +142,9 @@ impl Flow {
         self.pipe = 0;
         if let Some(rack) = &mut self.rack {
             rack.clear();
+        }
+        if t.recovery == Recovery::Selective {
+            self.recover_after_timeout(t, now, next);
         }
         self.set_timer(t, now);
         if t.probe_after.is_some_and(|after| self.timeouts >= after) {
