@@ -8,6 +8,7 @@ use crate::host::congestion::{Congestion, Dcqcn, Homa, Swift};
 use crate::host::limiter::Limiter;
 use crate::host::transport::DATA;
 use crate::net::pause::Pause;
+use crate::net::routes::Routing;
 use crate::queue::aqm::Protection;
 use crate::queue::kinds::{Priority, Queue};
 use crate::queue::level_red::LevelRed;
@@ -116,6 +117,15 @@ impl Scheme {
         scheme.transport.max_window = 1_000;
         scheme.transport.min_rto = 10 * MS;
         scheme.transport.congestion = Congestion::Ndp;
+        scheme
+    }
+
+    /// TCP whose flows take one path each, and take three packets above a hole for a loss: what
+    /// HPCC, PowerTCP and BBR version 3 are fitted from.
+    pub(crate) fn of_one_path() -> Self {
+        let mut scheme = Self::tcp();
+        scheme.transport.dupacks = Some(3);
+        scheme.routing = Routing::PerFlow;
         scheme
     }
 
