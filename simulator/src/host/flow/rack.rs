@@ -203,7 +203,7 @@ impl Flow {
             }
             rack.slot(number).lost = true;
             rack.lost += 1;
-            self.pipe = self.pipe.saturating_sub(1);
+            self.lose(t, now, number);
         }
         let lost = rack.lost > 0;
         self.rack = Some(rack);
