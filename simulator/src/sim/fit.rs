@@ -130,9 +130,8 @@ impl<'a> Fit<'a> {
         t.max_rto = t.max_rto.max(t.min_rto);
         let increase = |bytes: u64| (bytes / FLOWS).clamp(1, 1_000_000) as u32;
         if name == "bbr3" {
-            // Windows that hold four times what the path does; in Linux it comes with RACK-TLP.
-            t.max_window = window(u64::from(t.max_window.max(4 * first)));
-            (t.congestion, t.rack_tlp) = (Congestion::Bbr3, true);
+            t.congestion = Congestion::Bbr3;
+            self.bbr3(first, t);
             return;
         }
         t.initial_window = first;
@@ -143,6 +142,18 @@ impl<'a> Fit<'a> {
         } else {
             Congestion::PowerTcp(PowerTcp { base, gamma: 900_000, increase: increase(holds) })
         };
+    }
+
+    /// Windows that hold four times what the path does, and RACK-TLP, with which BBR version 3
+    /// comes in Linux. As there, the least timeout is what a round trip may be longer than the
+    /// smoothed one: a full queue, as published. The first packets may find two.
+    fn bbr3(&self, holds: u32, t: &mut Transport) {
+        t.max_window = window(u64::from(t.max_window.max(4 * holds)));
+        t.rack_tlp = true;
+        t.rto_above_rtt = true;
+        t.min_rto = t.min_rto.max(self.by_packet(super::fig9::MIN_RTO));
+        t.initial_rto = Some(2 * t.min_rto);
+        t.max_rto = t.max_rto.max(2 * t.min_rto);
     }
 
     /// Marks from a seventh of what the path holds on (Alizadeh et al., SIGCOMM 2010, equation 13),

@@ -4,8 +4,8 @@
 
 use qjump_sim::apps::AppResult;
 use qjump_sim::{
-    Cable, Congestion, FlowSpec, Flows, Limit, Marking, Outcome, Queue, Scheme, Simulation,
-    Transport, Watch, Wish, Workload, MS, S, US,
+    Arrivals, Cable, Congestion, FlowSpec, Flows, LeafSpine, Limit, Marking, Outcome, Queue,
+    Scenario, Scheme, Simulation, Sizes, Topology, Transport, Watch, Wish, Workload, MS, S, US,
 };
 
 use crate::{between, dumbbell, endless, rates, transport, without_limit};
@@ -146,4 +146,19 @@ fn others_keep_a_third_of_the_drafts_path() {
             assert!((0.33..0.72).contains(&now), "{other:?}, {paths}: {now}");
         }
     }
+}
+
+/// Web search at a high load, where queues of 150 packets make a round trip as long as the least
+/// timeout: what is lost is sent again once, and timeouts are for whole windows that are lost.
+#[test]
+fn a_queue_is_not_taken_for_a_loss() {
+    let topology = Topology::leaf_spine(&LeafSpine { racks: 2, ..LeafSpine::FIG9 }).unwrap();
+    let scheme = Scheme::named("bbr3", &topology).unwrap();
+    let (arrivals, sizes) = (Arrivals::Poisson, Sizes::web_search());
+    let flows = Flows::Drawn { arrivals, sizes, load: 0.8, count: 300 };
+    let outcome = Scenario::new(topology, scheme, Workload::of_flows(flows)).run().unwrap();
+    let c = outcome.counters;
+    let more = c.retransmitted as f64 / c.full.data as f64;
+    assert!(c.full.data > 1_000 && more < 1.01, "{} lost, {more} of it sent again", c.full.data);
+    assert!(c.timeouts < c.full.data / 200, "{} timeouts, {} lost", c.timeouts, c.full.data);
 }
