@@ -20,8 +20,8 @@ use crate::sim::scheme::Scheme;
 /// The largest window of any transport, in packets.
 const LARGEST: u64 = (1 << 15) - 1;
 const PACKET: u64 = DATA as u64;
-/// Flows for which additive increases leave room: W_AI is B T (1 - eta) / N (HPCC, section 4.1), and
-/// PowerTCP's beta is B T / N (section 3.3).
+/// Flows for which additive increases leave room: W_AI is B T (1 - eta) / N (HPCC, section 4.1),
+/// and PowerTCP's beta is B T / N (section 3.3).
 const FLOWS: u64 = 100;
 
 /// The base paths of a network and of Figure 9's fabric.

@@ -4,7 +4,7 @@
 
 use qjump_sim::apps::AppResult;
 use qjump_sim::{
-    Arrivals, Cable, Congestion, FlowSpec, Flows, LeafSpine, Limit, Marking, Outcome, Queue,
+    Arrivals, Cable, Congestion, FlowSpec, Flows, LeafSpine, Limit, Marking, Outcome, Ps, Queue,
     Scenario, Scheme, Simulation, Sizes, Topology, Transport, Watch, Wish, Workload, MS, S, US,
 };
 
@@ -66,10 +66,10 @@ fn it_looks_for_the_round_trip_every_five_seconds() {
     assert!((520..=560).contains(&apart), "{apart} tens of milliseconds for two looks");
 }
 
-/// In buffers of a quarter of what the path holds four flows lose about 2 % (`BBRLossThresh`),
-/// where version 1 loses more, and use the link.
+/// In buffers of a quarter of what the path holds four flows lose about 1 % (the draft's goal,
+/// section 3.1), where version 1 loses more, and use the link.
 #[test]
-fn losses_stay_at_about_two_per_cent() {
+fn losses_stay_at_about_one_per_cent() {
     let of = |congestion| {
         let queue = Queue::DropTail(Limit::Packets((HELD / 4.0) as u32));
         let scheme = behind(queue, transport(congestion));
@@ -78,7 +78,7 @@ fn losses_stay_at_about_two_per_cent() {
         (lost(&outcomes), rates(&outcomes).0.iter().sum::<f64>())
     };
     let ((before, _), (now, rate)) = (of(Congestion::Bbr), of(Congestion::Bbr3));
-    assert!(now < 0.025 && before > 1.5 * now, "{now} lost, {before} by version 1");
+    assert!(now < 0.0125 && before > 3.0 * now, "{now} lost, {before} by version 1");
     assert!(rate > 0.9e9, "{rate} bit/s");
 }
 
@@ -97,8 +97,8 @@ fn marks_bound_the_queue() {
 }
 
 /// The share of the link that a long flow of this law has beside one of Reno or CUBIC, both with
-/// RACK-TLP as in Linux, from 600 to 1,600 times the time of a hundred packets.
-fn share(law: Congestion, other: Congestion, paths: f64, trunk: Cable) -> f64 {
+/// RACK-TLP as in Linux, from 250 to 650 such times.
+fn share(law: Congestion, other: Congestion, paths: f64, (trunk, time): (Cable, Ps)) -> f64 {
     let with_rack = |law| Transport { rack_tlp: true, ..transport(law) };
     let held = 2.0 * (trunk.delay + 2 * US) as f64 * trunk.rate as f64 / 12e15;
     let queue = Queue::DropTail(Limit::Packets((paths * held) as u32));
@@ -113,8 +113,8 @@ fn share(law: Congestion, other: Congestion, paths: f64, trunk: Cable) -> f64 {
     let watch = Watch { flows: true, ..Watch::default() };
     let mut simulation =
         Simulation::watched(&topology, &scheme, &Workload::of_flows(flows), 1, &watch).unwrap();
-    let [before, after] = [600, 1_600].map(|times| {
-        simulation.run_until(times * 1_200_000 * (S / trunk.rate));
+    let [before, after] = [250, 650].map(|times| {
+        simulation.run_until(times * time);
         [0, 1].map(|flow| simulation.flow_counts()[flow].1.delivered as f64)
     });
     let [law, other] = [0, 1].map(|flow| after[flow] - before[flow]);
@@ -122,28 +122,28 @@ fn share(law: Congestion, other: Congestion, paths: f64, trunk: Cable) -> f64 {
 }
 
 /// In buffers of a quarter of what the path holds and of all of it, where version 1 leaves Reno and
-/// CUBIC next to nothing, they keep a share; in one of twice that Reno has about half. They get less
-/// than BBR, as published: its losses cut it to what the last round delivered, theirs to half.
+/// CUBIC next to nothing, they keep a share; in one of twice that Reno has about half. They get
+/// less than BBR, as published: its losses cut it to what the last round delivered, theirs to half.
 #[test]
 fn others_keep_a_share() {
     for (other, paths, most) in [(Congestion::Reno, 0.25, 0.88), (Congestion::Cubic, 1.0, 0.82)] {
-        let of = |law| share(law, other, paths, TRUNK);
+        let of = |law| share(law, other, paths, (TRUNK, 12 * MS));
         let (before, now) = (of(Congestion::Bbr), of(Congestion::Bbr3));
         assert!(before > 0.95 && now < most, "{other:?}, {paths}: {now}, {before} by version 1");
     }
-    let half = share(Congestion::Bbr3, Congestion::Reno, 2.0, TRUNK);
+    let half = share(Congestion::Bbr3, Congestion::Reno, 2.0, (TRUNK, 12 * MS));
     assert!((0.3..0.7).contains(&half), "{half}");
 }
 
-/// The path for which the draft chooses how often to probe (section 5.3.3.5.1): 25 Mbit/s and 30 ms,
-/// 62 packets. Beside one flow each has a third at least.
+/// The path for which the draft chooses how often to probe (section 5.3.3.8): 25 Mbit/s, 30 ms, 62
+/// packets. Beside one flow of BBR each has more than a fifth.
 #[test]
-fn others_keep_a_third_of_the_drafts_path() {
+fn others_keep_a_fifth_of_the_drafts_path() {
     let trunk = Cable { rate: 25_000_000, delay: 15 * MS };
     for other in [Congestion::Reno, Congestion::Cubic] {
         for paths in [0.25, 1.0, 2.0] {
-            let now = share(Congestion::Bbr3, other, paths, trunk);
-            assert!((0.33..0.72).contains(&now), "{other:?}, {paths}: {now}");
+            let now = share(Congestion::Bbr3, other, paths, (trunk, 120 * MS));
+            assert!((0.33..0.8).contains(&now), "{other:?}, {paths}: {now}");
         }
     }
 }

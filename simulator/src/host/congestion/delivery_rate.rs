@@ -175,58 +175,41 @@ mod tests {
     use super::*;
     use crate::core::time::US;
 
+    /// The ACK of a packet, with so many under way after it; every fourth is marked.
+    fn ack(rate: &mut DeliveryRate, number: u32, under_way: u32) -> Sample {
+        let (now, marked) = ((rate.sent + 1_000) * US, number % 4 == 0);
+        let (packets, number, round_trip, bytes) = (1, Some(number), 0, 1_500);
+        let ack = AckInfo { now, packets, number, round_trip, marked, under_way, bytes };
+        rate.on_ack(&ack).unwrap()
+    }
+
     /// A packet a microsecond, and each ACK so many later: that many are delivered in a round trip,
     /// at a packet's rate, and the table has room for them and no more than twice as many.
     #[test]
     fn samples_are_right_while_the_table_grows() {
         let mut rate = DeliveryRate::default();
-        for under_way in [1u32, 3, 8, 9, 40, 500] {
+        for window in [1, 3, 8, 9, 40, 500] {
             rate.restart();
-            for step in 0..1_000 + under_way {
-                let now = (rate.sent + 1_000) * US;
-                if let Some(number) = step.checked_sub(under_way) {
-                    let (packets, number) = (1, Some(number));
-                    let ack = AckInfo {
-                        now,
-                        packets,
-                        number,
-                        round_trip: 0,
-                        marked: step % 4 == 0,
-                        under_way: under_way - 1,
-                        bytes: 1_500,
-                    };
-                    let sample = rate.on_ack(&ack).unwrap();
-                    if step >= 2 * under_way {
-                        assert_eq!(sample.rate, 12_000_000_000);
-                        assert_eq!(sample.took, u64::from(under_way) * US);
-                        assert_eq!((sample.age, sample.lost), (sample.took, 0));
-                        let window = [sample.delivered, sample.under_way];
-                        assert_eq!(window, [u64::from(under_way); 2]);
-                        assert!(sample.marked.abs_diff(u64::from(under_way) / 4) <= 1);
+            for number in 0..2_000 {
+                if number >= window {
+                    let sample = ack(&mut rate, number - window, window - 1);
+                    if number >= 2 * window {
+                        let (held, took) = (u64::from(window), u64::from(window) * US);
+                        assert_eq!((sample.rate, sample.lost), (12_000_000_000, 0));
+                        assert_eq!((sample.took, sample.age), (took, took));
+                        assert_eq!((sample.delivered, sample.under_way), (held, held));
+                        assert!(sample.marked.abs_diff(held / 4) <= 1);
                     }
                 }
-                let una = (step + 1).saturating_sub(under_way);
-                let under_way = step + 1 - una;
-                let (number, bytes, last) = (step, 1_500, false);
-                rate.on_send(&SentInfo { now, number, una, bytes, under_way, last });
+                let una = (number + 1).saturating_sub(window);
+                let (now, bytes, under_way) = ((rate.sent + 1_000) * US, 1_500, number + 1 - una);
+                rate.on_send(&SentInfo { now, number, una, bytes, under_way, last: false });
             }
-            for number in 1_000..1_000 + under_way {
-                let now = (rate.sent + 1_000) * US;
-                let left = 1_000 + under_way - number - 1;
-                let (packets, marked, bytes) = (1, false, 1_500);
-                let (number, round_trip) = (Some(number), 0);
-                rate.on_ack(&AckInfo {
-                    now,
-                    packets,
-                    number,
-                    round_trip,
-                    marked,
-                    under_way: left,
-                    bytes,
-                });
-            }
+            (2_000 - window..2_000).for_each(|number| {
+                ack(&mut rate, number, 1_999 - number);
+            });
             let room = rate.records.len();
-            assert!(room >= under_way as usize && room <= (2 * under_way as usize).max(8));
+            assert!(room >= window as usize && room <= (2 * window as usize).max(8));
         }
     }
 
