@@ -161,6 +161,12 @@ macro_rules! laws {
                 self.pacing_rate().map_or(0, |rate| (bits * u128::from(S) / u128::from(rate)) as Ps)
             }
 
+            #[inline(never)]
+            pub fn on_lost(&mut self, now: Ps, number: u32) {
+                let Control { window, state } = self;
+                match state { $(State::$law(law) => law.on_lost(window, now, number),)* }
+            }
+
             pub fn on_telemetry(&mut self, records: &[PortRecord]) {
                 match &mut self.state { $(State::$law(law) => law.on_telemetry(records),)* }
             }

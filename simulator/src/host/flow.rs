@@ -283,8 +283,9 @@ impl Flow {
             self.rack_sent(t, now, number);
         }
         if t.congestion.sees_every_ack() {
+            let (una, under_way) = (self.una, self.pipe);
             let (bytes, last) = (self.bytes(t, number), number + 1 == self.size);
-            let sent = SentInfo { now, number, bytes, under_way: self.pipe, last };
+            let sent = SentInfo { now, number, una, bytes, under_way, last };
             self.paced = now + self.path.control.on_send(&sent);
         }
         Some(number)
@@ -356,17 +357,10 @@ impl Flow {
     /// while pacing holds all packets.
     #[inline(never)]
     fn see(&mut self, t: &Transport, now: Ps, ack: Ack, packets: u32) -> bool {
-        let under_way = self.pipe.saturating_sub(packets);
+        let (under_way, bytes) = (self.pipe.saturating_sub(packets), t.data_bytes);
         let Ack { echo: number, marked, round_trip, .. } = ack;
-        self.path.control.on_every_ack(&AckInfo {
-            now,
-            packets,
-            number,
-            round_trip,
-            marked,
-            under_way,
-            bytes: t.data_bytes,
-        });
+        let ack = AckInfo { now, packets, number, round_trip, marked, under_way, bytes };
+        self.path.control.on_every_ack(&ack);
         if self.una == self.next {
             self.deadline = Ps::MAX;
         }

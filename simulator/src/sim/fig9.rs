@@ -201,9 +201,7 @@ impl Scheme {
             "pfabric" => Self::pfabric(),
             "qjump-script" => Self::qjump_script(),
             "qjump-paper" => Self::qjump_paper(topology)?,
-            "hpcc" => return Self::hpcc(topology),
-            "powertcp" => return Self::powertcp(topology),
-            "bbr3" => return Self::bbr3(topology),
+            "hpcc" | "powertcp" | "bbr3" => Self::of_one_path(),
             _ => Self::rival(name).ok_or_else(|| {
                 let known = NAMES.join(", ");
                 Error::new(format!(

@@ -3,10 +3,10 @@
 //! and how long its round trip is. On Figure 9's own fabric nothing changes.
 
 use crate::core::error::Result;
-use crate::core::time::{ps_per_byte, Ps};
-use crate::host::congestion::{Congestion, Dctcp, Swift};
+use crate::core::time::{ps_per_byte, Ps, S};
+use crate::host::congestion::{Congestion, Dctcp, Hpcc, PowerTcp, Swift};
 use crate::host::limiter::Limiter;
-use crate::host::transport::DATA;
+use crate::host::transport::{Transport, DATA};
 use crate::net::pause::Pause;
 use crate::net::topology::{LeafSpine, Topology};
 use crate::queue::kinds::{Marking, PFabric, Priority, Queue};
@@ -20,6 +20,9 @@ use crate::sim::scheme::Scheme;
 /// The largest window of any transport, in packets.
 const LARGEST: u64 = (1 << 15) - 1;
 const PACKET: u64 = DATA as u64;
+/// Flows for which additive increases leave room: W_AI is B T (1 - eta) / N (HPCC, section 4.1),
+/// and PowerTCP's beta is B T / N (section 3.3).
+const FLOWS: u64 = 100;
 
 /// The base paths of a network and of Figure 9's fabric.
 pub(crate) struct Fit<'a> {
@@ -41,6 +44,10 @@ impl<'a> Fit<'a> {
     /// # Errors
     /// A rate of a cable that [`ps_per_byte`] refuses.
     pub fn fit(&self, name: &str, mut scheme: Scheme) -> Result<Scheme> {
+        if matches!(name, "hpcc" | "powertcp" | "bbr3") {
+            self.one_path(name, &mut scheme.transport);
+            return Ok(scheme);
+        }
         self.windows_and_timeouts(&mut scheme);
         match name {
             "dctcp" => self.dctcp(&mut scheme),
@@ -112,6 +119,42 @@ impl<'a> Fit<'a> {
         if let Queue::Priority(Priority { limit }) = &mut scheme.queue {
             *limit = PACKET * self.buffer(*limit / PACKET);
         }
+    }
+
+    /// A flow begins with what the base path holds, and timeouts take at least three round trips.
+    /// HPCC has the paper's eta and `maxStage`, PowerTCP the paper's gamma.
+    fn one_path(&self, name: &str, t: &mut Transport) {
+        let (base, holds) = (self.here.round_trip.clamp(1, S), self.here.holds());
+        let first = window(holds.div_ceil(PACKET).min(LARGEST / 4));
+        t.max_window = t.max_window.max(2 * first);
+        t.min_rto = t.min_rto.max(3 * base);
+        t.max_rto = t.max_rto.max(t.min_rto);
+        let increase = |bytes: u64| (bytes / FLOWS).clamp(1, 1_000_000) as u32;
+        if name == "bbr3" {
+            t.congestion = Congestion::Bbr3;
+            self.bbr3(first, t);
+            return;
+        }
+        t.initial_window = first;
+        t.congestion = if name == "hpcc" {
+            let of = Hpcc { base, ..Hpcc::default() };
+            let spare = holds * u64::from(1_000_000 - of.utilisation) / 1_000_000;
+            Congestion::Hpcc(Hpcc { increase: increase(spare), ..of })
+        } else {
+            Congestion::PowerTcp(PowerTcp { base, gamma: 900_000, increase: increase(holds) })
+        };
+    }
+
+    /// Windows that hold four times what the path does, and RACK-TLP, with which BBR version 3
+    /// comes in Linux. As there, the least timeout is what a round trip may be longer than the
+    /// smoothed one: a full queue, as published. The first packets may find two.
+    fn bbr3(&self, holds: u32, t: &mut Transport) {
+        t.max_window = window(u64::from(t.max_window.max(4 * holds)));
+        t.rack_tlp = true;
+        t.rto_above_rtt = true;
+        t.min_rto = t.min_rto.max(self.by_packet(super::fig9::MIN_RTO));
+        t.initial_rto = Some(2 * t.min_rto);
+        t.max_rto = t.max_rto.max(2 * t.min_rto);
     }
 
     /// Marks from a seventh of what the path holds on (Alizadeh et al., SIGCOMM 2010, equation 13),

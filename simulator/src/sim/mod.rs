@@ -6,7 +6,6 @@ pub(crate) mod engine;
 pub(crate) mod fig9;
 mod fit;
 mod flow_lines;
-mod int_schemes;
 pub(crate) mod ns2_arrivals;
 pub(crate) mod outcome;
 pub(crate) mod parallel;

@@ -149,6 +149,15 @@ impl Scheme {
         scheme
     }
 
+    /// TCP whose flows take one path each, and take three packets above a hole for a loss: what
+    /// HPCC, PowerTCP and BBR version 3 are fitted from.
+    pub(crate) fn of_one_path() -> Self {
+        let mut scheme = Self::tcp();
+        scheme.transport.dupacks = Some(3);
+        scheme.routing = Routing::PerFlow;
+        scheme
+    }
+
     pub(crate) fn rival(name: &str) -> Option<Self> {
         let make: [fn() -> Self; NAMES.len()] = [
             Self::swift,

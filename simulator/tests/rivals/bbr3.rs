@@ -4,8 +4,8 @@
 
 use qjump_sim::apps::AppResult;
 use qjump_sim::{
-    Cable, Congestion, FlowSpec, Flows, Limit, Marking, Outcome, Queue, Scheme, Simulation,
-    Transport, Watch, Wish, Workload, MS, S, US,
+    Arrivals, Cable, Congestion, FlowSpec, Flows, LeafSpine, Limit, Marking, Outcome, Ps, Queue,
+    Scenario, Scheme, Simulation, Sizes, Topology, Transport, Watch, Wish, Workload, MS, S, US,
 };
 
 use crate::{between, dumbbell, endless, rates, transport, without_limit};
@@ -26,11 +26,6 @@ fn notes(outcome: &Outcome) -> &[u64] {
 
 fn behind(queue: Queue, transport: Transport) -> Scheme {
     Scheme { queue, ..without_limit(transport) }
-}
-
-/// A buffer of so many times what the path holds.
-fn buffer(paths: f64) -> Queue {
-    Queue::DropTail(Limit::Packets((paths * HELD) as u32))
 }
 
 /// Share of data that was dropped between both outcomes.
@@ -71,18 +66,19 @@ fn it_looks_for_the_round_trip_every_five_seconds() {
     assert!((520..=560).contains(&apart), "{apart} tens of milliseconds for two looks");
 }
 
-/// In buffers of a quarter of what the path holds four flows lose about 2 % (`BBRLossThresh`),
-/// where version 1 loses more, and use the link.
+/// In buffers of a quarter of what the path holds four flows lose about 1 % (the draft's goal,
+/// section 3.1), where version 1 loses more, and use the link.
 #[test]
-fn losses_stay_at_about_two_per_cent() {
+fn losses_stay_at_about_one_per_cent() {
     let of = |congestion| {
-        let scheme = behind(buffer(0.25), transport(congestion));
+        let queue = Queue::DropTail(Limit::Packets((HELD / 4.0) as u32));
+        let scheme = behind(queue, transport(congestion));
         let (outcomes, _) =
             between(&dumbbell(4, EDGE, TRUNK), &scheme, &endless(4, 5 * S, 10 * MS), [S, 5 * S]);
         (lost(&outcomes), rates(&outcomes).0.iter().sum::<f64>())
     };
     let ((before, _), (now, rate)) = (of(Congestion::Bbr), of(Congestion::Bbr3));
-    assert!(now < 0.025 && before > 1.5 * now, "{now} lost, {before} by version 1");
+    assert!(now < 0.0125 && before > 3.0 * now, "{now} lost, {before} by version 1");
     assert!(rate > 0.9e9, "{rate} bit/s");
 }
 
@@ -100,21 +96,25 @@ fn marks_bound_the_queue() {
     assert_eq!(outcomes[1].counters.retransmitted, 0);
 }
 
-/// The share of the link that a long flow of this law has beside one of Reno or CUBIC, from 3 to 8 s.
-fn share(law: Congestion, other: Congestion, paths: f64) -> f64 {
-    let mut scheme = behind(buffer(paths), transport(law));
-    scheme.others[0] = Some(transport(other));
+/// The share of the link that a long flow of this law has beside one of Reno or CUBIC, both with
+/// RACK-TLP as in Linux, from 250 to 650 such times.
+fn share(law: Congestion, other: Congestion, paths: f64, (trunk, time): (Cable, Ps)) -> f64 {
+    let with_rack = |law| Transport { rack_tlp: true, ..transport(law) };
+    let held = 2.0 * (trunk.delay + 2 * US) as f64 * trunk.rate as f64 / 12e15;
+    let queue = Queue::DropTail(Limit::Packets((paths * held) as u32));
+    let mut scheme = behind(queue, with_rack(law));
+    scheme.others[0] = Some(with_rack(other));
     let flow = |src, transport| {
         let packets = 1_500_000;
         (FlowSpec { start: 0, src, dst: 0, packets }, Wish { transport, ..Wish::default() })
     };
     let flows = Flows::Own(vec![flow(1, 0), flow(2, 1)]);
-    let topology = dumbbell(2, EDGE, TRUNK);
+    let topology = dumbbell(2, EDGE, trunk);
     let watch = Watch { flows: true, ..Watch::default() };
     let mut simulation =
         Simulation::watched(&topology, &scheme, &Workload::of_flows(flows), 1, &watch).unwrap();
-    let [before, after] = [3 * S, 8 * S].map(|until| {
-        simulation.run_until(until);
+    let [before, after] = [250, 650].map(|times| {
+        simulation.run_until(times * time);
         [0, 1].map(|flow| simulation.flow_counts()[flow].1.delivered as f64)
     });
     let [law, other] = [0, 1].map(|flow| after[flow] - before[flow]);
@@ -122,14 +122,43 @@ fn share(law: Congestion, other: Congestion, paths: f64) -> f64 {
 }
 
 /// In buffers of a quarter of what the path holds and of all of it, where version 1 leaves Reno and
-/// CUBIC next to nothing, they keep a share; in one of twice that Reno has about half.
+/// CUBIC next to nothing, they keep a share; in one of twice that Reno has about half. They get
+/// less than BBR, as published: its losses cut it to what the last round delivered, theirs to half.
 #[test]
 fn others_keep_a_share() {
-    for (other, paths, most) in [(Congestion::Reno, 0.25, 0.88), (Congestion::Cubic, 1.0, 0.8)] {
-        let of = |law| share(law, other, paths);
+    for (other, paths, most) in [(Congestion::Reno, 0.25, 0.88), (Congestion::Cubic, 1.0, 0.82)] {
+        let of = |law| share(law, other, paths, (TRUNK, 12 * MS));
         let (before, now) = (of(Congestion::Bbr), of(Congestion::Bbr3));
         assert!(before > 0.95 && now < most, "{other:?}, {paths}: {now}, {before} by version 1");
     }
-    let half = share(Congestion::Bbr3, Congestion::Reno, 2.0);
+    let half = share(Congestion::Bbr3, Congestion::Reno, 2.0, (TRUNK, 12 * MS));
     assert!((0.3..0.7).contains(&half), "{half}");
+}
+
+/// The path for which the draft chooses how often to probe (section 5.3.3.8): 25 Mbit/s, 30 ms, 62
+/// packets. Beside one flow of BBR each has more than a fifth.
+#[test]
+fn others_keep_a_fifth_of_the_drafts_path() {
+    let trunk = Cable { rate: 25_000_000, delay: 15 * MS };
+    for other in [Congestion::Reno, Congestion::Cubic] {
+        for paths in [0.25, 1.0, 2.0] {
+            let now = share(Congestion::Bbr3, other, paths, (trunk, 120 * MS));
+            assert!((0.33..0.8).contains(&now), "{other:?}, {paths}: {now}");
+        }
+    }
+}
+
+/// Web search at a high load, where queues of 150 packets make a round trip as long as the least
+/// timeout: what is lost is sent again once, and timeouts are for whole windows that are lost.
+#[test]
+fn a_queue_is_not_taken_for_a_loss() {
+    let topology = Topology::leaf_spine(&LeafSpine { racks: 2, ..LeafSpine::FIG9 }).unwrap();
+    let scheme = Scheme::named("bbr3", &topology).unwrap();
+    let (arrivals, sizes) = (Arrivals::Poisson, Sizes::web_search());
+    let flows = Flows::Drawn { arrivals, sizes, load: 0.8, count: 300 };
+    let outcome = Scenario::new(topology, scheme, Workload::of_flows(flows)).run().unwrap();
+    let c = outcome.counters;
+    let more = c.retransmitted as f64 / c.full.data as f64;
+    assert!(c.full.data > 1_000 && more < 1.01, "{} lost, {more} of it sent again", c.full.data);
+    assert!(c.timeouts < c.full.data / 200, "{} timeouts, {} lost", c.timeouts, c.full.data);
 }

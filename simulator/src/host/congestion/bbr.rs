@@ -7,6 +7,7 @@
 //! no long-term rate for policers. Rates are in bit/s; gains have eight fractional bits, as in
 //! Linux.
 
+use super::delivery_rate::{DeliveryRate, Sample};
 use super::traits::{AckInfo, CongestionLaw, LawState, SentInfo, Window, Windows, ONE};
 use crate::core::rng::mix;
 use crate::core::time::{Ps, MS, S};
@@ -39,16 +40,6 @@ enum Mode {
     },
 }
 
-/// Recorded for a packet when it leaves.
-#[derive(Debug, Clone, Copy, Default)]
-struct Sent {
-    at: Ps,
-    first_at: Ps,
-    delivered: u64,
-    delivered_at: Ps,
-    limited: bool,
-}
-
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bbr;
 
@@ -57,23 +48,15 @@ impl CongestionLaw for Bbr {
     const NAME: &str = "bbr";
     const SEES_EVERY_ACK: bool = true;
 
-    fn start(self, window: &mut Window, _line: u64) -> Box<BbrState> {
-        Box::new(BbrState::new(window.bounds.most))
+    fn start(self, _window: &mut Window, _line: u64) -> Box<BbrState> {
+        Box::new(BbrState::new())
     }
 }
 
 #[derive(Debug, Clone)]
 pub(crate) struct BbrState {
     mode: Mode,
-    /// By packet number, one window of them.
-    sent: Box<[Sent]>,
-    /// Packets delivered, the time of the last delivery, and when the first packet of the last
-    /// sample left.
-    delivered: u64,
-    delivered_at: Ps,
-    first_at: Ps,
-    /// Application-limited until this many packets are delivered; 0: not limited.
-    limited: u64,
+    delivery: DeliveryRate,
     /// The greatest rate of each of the last rounds; the number of this round.
     rates: [u64; ROUNDS],
     round: u64,
@@ -96,27 +79,13 @@ pub(crate) struct BbrState {
 
 impl LawState for BbrState {
     fn on_send(&mut self, _window: &mut Window, sent: &SentInfo) {
-        let SentInfo { now, number, under_way, last, .. } = *sent;
-        if under_way <= 1 {
-            (self.first_at, self.delivered_at) = (now, now);
-        }
-        let BbrState { first_at, delivered, delivered_at, limited, .. } = *self;
-        *self.slot(number) =
-            Sent { at: now, first_at, delivered, delivered_at, limited: limited > 0 };
-        if last {
-            self.limited = delivered + u64::from(under_way);
-        }
+        self.delivery.on_send(sent);
     }
 
     fn on_every_ack(&mut self, window: &mut Window, ack: &AckInfo) {
         // A round trip below the unit of time stamps may appear as 0.
         let ack = &AckInfo { round_trip: ack.round_trip.max(1), ..*ack };
-        self.delivered += u64::from(ack.packets);
-        self.delivered_at = ack.now;
-        if self.delivered > self.limited {
-            self.limited = 0;
-        }
-        let begins = ack.number.is_some_and(|number| ack.packets > 0 && self.sample(number, ack));
+        let begins = self.delivery.on_ack(ack).is_some_and(|sample| self.sample(&sample, ack));
         self.check_full(begins);
         self.check_least(window.cwnd, ack);
         self.step(begins, ack);
@@ -143,6 +112,7 @@ impl LawState for BbrState {
     /// Restores the window from before PROBE_RTT if that ends now.
     fn on_idle(&mut self, window: &mut Window, now: Ps, _idle: Ps, _long: bool) {
         self.idle = true;
+        self.delivery.restart();
         if matches!(self.mode, Mode::Look { until: Some(until), .. } if now >= until) {
             self.end_look(now);
             window.cwnd = window.cwnd.max(std::mem::take(&mut self.before) * ONE);
@@ -151,15 +121,10 @@ impl LawState for BbrState {
 }
 
 impl BbrState {
-    /// `most`: packets of the largest window.
-    fn new(most: u32) -> Self {
+    fn new() -> Self {
         BbrState {
             mode: Mode::Startup,
-            sent: vec![Sent::default(); (most as usize + 1).next_power_of_two()].into(),
-            delivered: 0,
-            delivered_at: 0,
-            first_at: 0,
-            limited: 0,
+            delivery: DeliveryRate::default(),
             rates: [0; ROUNDS],
             round: 0,
             noted: 0,
@@ -176,28 +141,17 @@ impl BbrState {
         }
     }
 
-    fn slot(&mut self, number: u32) -> &mut Sent {
-        let mask = self.sent.len() - 1;
-        &mut self.sent[number as usize & mask]
-    }
-
-    /// Samples the delivery rate (draft-cheng-iccrg-delivery-rate-estimation-00); returns whether a
-    /// round begins.
-    fn sample(&mut self, number: u32, ack: &AckInfo) -> bool {
-        let sent = *self.slot(number);
-        let begins = sent.delivered >= self.round_end;
+    /// Remembers the rate; returns whether a round begins.
+    fn sample(&mut self, sample: &Sample, ack: &AckInfo) -> bool {
+        let begins = sample.before >= self.round_end;
         if begins {
-            self.round_end = self.delivered;
+            self.round_end = self.delivery.delivered;
             self.round += 1;
         }
-        self.first_at = self.first_at.max(sent.at);
-        let took = (ack.now - sent.delivered_at).max(sent.at - sent.first_at).max(1);
-        let bits = u128::from(self.delivered - sent.delivered) * 8 * u128::from(ack.bytes);
-        let rate = (bits * u128::from(S) / u128::from(took)) as u64;
         // Much shorter than the least round trip: an ACK of the first copy of a retransmitted
         // packet.
-        if ack.now - sent.at >= self.least_trip.min(ack.round_trip) / 2
-            && (!sent.limited || rate >= self.rate())
+        if sample.age >= self.least_trip.min(ack.round_trip) / 2
+            && (!sample.limited || sample.rate >= self.rate())
         {
             // Rounds without a rate do not age out older rates: nothing was sent, or less than
             // possible.
@@ -206,7 +160,7 @@ impl BbrState {
             }
             self.noted = self.round;
             let best = &mut self.rates[self.round as usize % ROUNDS];
-            *best = rate.max(*best);
+            *best = sample.rate.max(*best);
         }
         begins
     }
@@ -226,7 +180,7 @@ impl BbrState {
     }
 
     fn check_full(&mut self, begins: bool) {
-        if self.mode != Mode::Startup || !begins || self.limited > 0 {
+        if self.mode != Mode::Startup || !begins || self.delivery.is_limited() {
             return;
         }
         let rate = self.rate();
@@ -252,7 +206,7 @@ impl BbrState {
         self.idle &= ack.packets == 0;
         if matches!(self.mode, Mode::Look { .. }) {
             // Few packets a round trip say nothing about the rate.
-            self.limited = self.delivered + u64::from(ack.under_way);
+            self.delivery.limit(ack.under_way);
         }
     }
 
@@ -289,7 +243,7 @@ impl BbrState {
             }
             Mode::Look { until: None, .. } if ack.under_way <= FEW => {
                 self.mode = Mode::Look { until: Some(ack.now + LOOK), round: false };
-                self.round_end = self.delivered;
+                self.round_end = self.delivery.delivered;
             }
             Mode::Look { until: Some(until), round } if round || begins => {
                 self.mode = Mode::Look { until: Some(until), round: true };
@@ -314,7 +268,7 @@ impl BbrState {
         let more = had.saturating_add(ack.packets);
         let next = if self.full_rounds >= FULL {
             more.min(target)
-        } else if had < target || self.delivered < u64::from(windows.initial) {
+        } else if had < target || self.delivery.delivered < u64::from(windows.initial) {
             more
         } else {
             had

@@ -55,6 +55,8 @@ pub(crate) struct AckInfo {
 pub(crate) struct SentInfo {
     pub now: Ps,
     pub number: u32,
+    /// The first unacknowledged packet.
+    pub una: u32,
     pub bytes: u16,
     /// Packets under way, with it.
     pub under_way: u32,
@@ -155,6 +157,9 @@ pub(crate) trait CongestionLaw: Copy {
 pub(crate) trait LawState {
     /// A packet leaves. Only for laws that see every ACK.
     fn on_send(&mut self, _window: &mut Window, _sent: &SentInfo) {}
+
+    /// A packet is taken for lost. Only for laws that see every ACK.
+    fn on_lost(&mut self, _window: &mut Window, _now: Ps, _number: u32) {}
 
     /// What the ports on its path recorded in the packet of the next ACK. Only for laws that read
     /// telemetry.

@@ -131,10 +131,16 @@ impl Rack {
 }
 
 impl Flow {
-    /// A packet leaves, possibly again.
+    /// A packet leaves, possibly again. The timeout counts from when the first unacknowledged one
+    /// last left, as in Linux (`tcp_rearm_rto`): otherwise it expires while the retransmission is
+    /// under way, if a round trip is as long as half of it.
     pub(super) fn rack_sent(&mut self, t: &Transport, now: Ps, number: u32) {
         let again = self.was_sent(number);
+        let (first, timeout_at) = (number == self.una, now.max(self.held) + self.rto(t));
         let Some(rack) = &mut self.rack else { return };
+        if again && first {
+            rack.timeout_at = timeout_at;
+        }
         let sent = std::mem::replace(rack.slot(number), Sent { at: now, again, lost: false });
         rack.lost -= u32::from(again && sent.lost);
         if rack.timer != Timer::Reordering {
@@ -203,7 +209,7 @@ impl Flow {
             }
             rack.slot(number).lost = true;
             rack.lost += 1;
-            self.pipe = self.pipe.saturating_sub(1);
+            self.lose(t, now, number);
         }
         let lost = rack.lost > 0;
         self.rack = Some(rack);

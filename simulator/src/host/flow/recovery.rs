@@ -91,7 +91,9 @@ impl Flow {
             above += u32::from(self.sacked.contains(top));
         }
         for number in self.lost..top {
-            self.pipe = self.pipe.saturating_sub(u32::from(!self.sacked.contains(number)));
+            if !self.sacked.contains(number) {
+                self.lose(t, now, number);
+            }
         }
         self.lost = top.max(self.lost);
     }
@@ -107,7 +109,7 @@ impl Flow {
             self.partial = self.phase == Phase::Recovery && self.una < self.recover;
             if self.partial {
                 // Duplicate ACKs have accounted for all but one of the packets.
-                self.lose_first(self.pipe.saturating_sub(1));
+                self.lose_first(t, now, self.pipe.saturating_sub(1));
             } else if self.phase == Phase::Recovery {
                 self.phase = Phase::Open;
                 // Section 3.2, step 3, option 1: no burst if little is under way.
@@ -120,14 +122,23 @@ impl Flow {
             if self.phase == Phase::Recovery {
                 self.pipe = self.pipe.saturating_sub(1);
             } else if Some(self.repeated) == t.dupacks && self.begin_recovery(now, t) {
-                self.lose_first(under_way.saturating_sub(self.repeated));
+                self.lose_first(t, now, under_way.saturating_sub(self.repeated));
             }
         }
     }
 
+    /// A packet that was under way is lost.
+    pub(super) fn lose(&mut self, t: &Transport, now: Ps, number: u32) {
+        self.pipe = self.pipe.saturating_sub(1);
+        if t.congestion.sees_every_ack() {
+            self.path.control.on_lost(now, number);
+        }
+    }
+
     /// The first packet is lost and retransmitted at once; `pipe` packets were under way with it.
-    fn lose_first(&mut self, pipe: u32) {
-        self.pipe = pipe.saturating_sub(1);
+    fn lose_first(&mut self, t: &Transport, now: Ps, pipe: u32) {
+        self.pipe = pipe;
+        self.lose(t, now, self.una);
         self.resend = self.una;
         self.lost = self.una + 1;
         self.urgent = true;

@@ -98,6 +98,21 @@ fn a_probe_is_new_data_if_there_is_some() {
     assert_eq!(sender.flow.deadline(), 2 * TRIP + timeout);
 }
 
+/// The timeout counts from when the first unacknowledged packet last left (Linux's `tcp_rearm_rto`),
+/// and not from the last news.
+#[test]
+fn a_timeout_counts_from_the_retransmission() {
+    let mut sender = Sender::new(1_000, 20);
+    sender.send();
+    assert!(sender.ack(TRIP, 0, 1, 0).is_empty());
+    assert!(sender.ack(TRIP + MS, 0, 2, 0).is_empty());
+    assert_eq!(sender.ack(TRIP + 2 * MS, 0, 3, 0), [0]);
+    let timeout = TRIP + 2 * MS + sender.flow.path.rto(&sender.t);
+    assert_eq!(sender.flow.deadline(), timeout);
+    sender.ack(TRIP + 5 * MS, 0, 4, 0);
+    assert_eq!(sender.flow.deadline(), timeout);
+}
+
 /// With one packet under way the probe waits for a delayed ACK (section 7.2).
 #[test]
 fn a_probe_for_one_packet_waits_for_its_delayed_ack() {
