@@ -51,6 +51,7 @@ SEVERAL = {
     "fig3a": ("fig3a", "fig3a-10g", "fig3a-htb2015"),
     "fig5": ("fig5", "fig5-fits"),
     "fig7": ("fig7", "fig7-10g"),
+    "rivals": ("rivals", "rivals-mining", "rivals-hadoop"),
 }
 """The pages of experiments with more than one."""
 
