@@ -136,7 +136,8 @@ pub(crate) struct Task {
 }
 
 impl Flow {
-    pub fn new(t: &Transport, task: Task, path: Path) -> Self {
+    pub fn new(t: &Transport, task: Task, mut path: Path) -> Self {
+        path.control.serve(task.start, task.key, task.transport);
         Flow {
             path,
             deadline: Ps::MAX,
@@ -323,7 +324,7 @@ impl Flow {
             }
         }
         let heeded = if t.congestion.sees_every_ack() {
-            self.see(t, now, ack, newly)
+            self.see(t, now, ack, (advanced, newly))
         } else {
             t.congestion.ecn_capable() && self.on_mark(t, ack.marked, newly)
         };
@@ -348,18 +349,24 @@ impl Flow {
     /// Passes an ACK to a law that sees every ACK; nothing else changes its window. The timer stops
     /// while pacing holds all packets.
     #[inline(never)]
-    fn see(&mut self, t: &Transport, now: Ps, ack: Ack, packets: u32) -> bool {
-        let under_way = self.pipe.saturating_sub(packets);
+    fn see(&mut self, t: &Transport, now: Ps, ack: Ack, (advanced, packets): (bool, u32)) -> bool {
         let Ack { echo: number, marked, round_trip, .. } = ack;
-        self.path.control.on_every_ack(&AckInfo {
+        let recovers = self.phase == Phase::Recovery && !(t.sack && self.una >= self.recover);
+        let seen = AckInfo {
             now,
             packets,
             number,
             round_trip,
             marked,
-            under_way,
+            under_way: self.pipe.saturating_sub(packets),
             bytes: t.data_bytes,
-        });
+            grows: advanced && !recovers,
+            round: self.round_ends(marks::counted(t, packets)).is_some(),
+        };
+        self.path.control.on_every_ack(&seen);
+        if marked && self.may_cut() {
+            self.path.control.on_mark();
+        }
         if self.una == self.next {
             self.deadline = Ps::MAX;
         }

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::core::error::{Error, Result};
+use crate::host::congestion::Congestion;
 use crate::host::hosts::{HostConfig, TRANSPORTS};
 use crate::host::limiter::Limiter;
 use crate::host::transport::Transport;
@@ -97,6 +98,17 @@ impl Scheme {
     /// Whether some transport's law reads telemetry.
     pub(crate) fn reads_telemetry(&self) -> bool {
         self.config().transports.iter().any(|transport| transport.congestion.reads_telemetry())
+    }
+
+    /// Whether some transport's law is the user's own.
+    pub(crate) fn has_own_law(&self) -> bool {
+        let transports = self.config().transports;
+        transports.iter().any(|transport| matches!(transport.congestion, Congestion::Custom(_)))
+    }
+
+    /// Whether every transport's law runs in parts.
+    pub(crate) fn runs_in_parts(&self) -> bool {
+        self.config().transports.iter().all(|transport| transport.congestion.runs_in_parts())
     }
 
     pub(crate) fn check(&self) -> Result<()> {
