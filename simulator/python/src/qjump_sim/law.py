@@ -75,9 +75,8 @@ class Law:
 class Custom:
     """A law of one's own. It is called for every ACK.
 
-    >>> from pathlib import Path
-    >>> _ = Path("mine.wat").write_text('(module (memory (export "memory") 1) (func (export "on_ack") (param i32 i64 i32 i64 i32 i32 i32 i32 i32)))')
-    >>> scheme = replace(Scheme.named("dctcp", FIG9), transport=Transport.linux(Custom.read("mine.wat", ecn=True)))
+    >>> nothing = b'(module (memory (export "memory") 1) (func (export "on_ack") (param i32 i64 i32 i64 i32 i32 i32 i32 i32)))'
+    >>> scheme = replace(Scheme.named("dctcp", FIG9), transport=Transport.linux(Custom(nothing, ecn=True)))
     """
 
     law: Callable[[], Law] | bytes
