@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent.parent
 DOCUMENT, EXAMPLES = ROOT / "docs/simulator.md", ROOT / "simulator/python/examples"
-ROUNDS, FLOWS, LOAD = 3, 1000, 0.6
+ROUNDS, FLOWS, LOAD = 3, 3000, 0.6
 MOST = 3
 """The most that WebAssembly may cost, in times a built-in law."""
 LAWS = {"tcp": "Reno", "dctcp": "DCTCP"}
