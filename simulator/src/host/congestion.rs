@@ -101,11 +101,8 @@ macro_rules! laws {
 
             #[inline]
             pub(crate) fn ecn_capable(self) -> bool {
-                match self {
-                    $(Congestion::$law $(($settings))? => {
-                        settings!($law $(, $settings)?).ecn_capable()
-                    })*
-                }
+                let capable = match self { $(Congestion::$law { .. } => $law::ECN_CAPABLE,)* };
+                capable && !matches!(self, Congestion::Custom(Custom { ecn: false, .. }))
             }
 
             #[inline]
@@ -253,6 +250,12 @@ laws! {
 }
 
 impl Congestion {
+    /// Whether it is the user's own.
+    #[inline]
+    pub(crate) fn is_own(self) -> bool {
+        matches!(self, Congestion::Custom(_))
+    }
+
     /// Whether a run with it may have several parts.
     pub(crate) fn runs_in_parts(self) -> bool {
         !matches!(self, Congestion::Custom(custom) if !custom.law.runs_in_parts())

@@ -13,7 +13,7 @@ use self::rack::Rack;
 use self::recovery::News;
 pub(crate) use self::timer::Expired;
 use crate::core::time::{Ps, US};
-use crate::host::congestion::{AckInfo, SentInfo};
+use crate::host::congestion::SentInfo;
 use crate::host::path::Path;
 use crate::host::receiver::Receiver;
 use crate::host::sequence_set::SequenceSet;
@@ -344,33 +344,6 @@ impl Flow {
         } else if let Some(dupacks) = t.dupacks {
             self.look_for_loss(now, t, dupacks);
         }
-    }
-
-    /// Passes an ACK to a law that sees every ACK; nothing else changes its window. The timer stops
-    /// while pacing holds all packets.
-    #[inline(never)]
-    fn see(&mut self, t: &Transport, now: Ps, ack: Ack, (advanced, packets): (bool, u32)) -> bool {
-        let Ack { echo: number, marked, round_trip, .. } = ack;
-        let recovers = self.phase == Phase::Recovery && !(t.sack && self.una >= self.recover);
-        let seen = AckInfo {
-            now,
-            packets,
-            number,
-            round_trip,
-            marked,
-            under_way: self.pipe.saturating_sub(packets),
-            bytes: t.data_bytes,
-            grows: advanced && !recovers,
-            round: self.round_ends(marks::counted(t, packets)).is_some(),
-        };
-        self.path.control.on_every_ack(&seen);
-        if marked && self.may_cut() {
-            self.path.control.on_mark();
-        }
-        if self.una == self.next {
-            self.deadline = Ps::MAX;
-        }
-        true
     }
 
     /// Records what has arrived; returns the number of newly acknowledged packets.

@@ -4,7 +4,6 @@
 use serde::{Deserialize, Serialize};
 
 use crate::core::error::{Error, Result};
-use crate::host::congestion::Congestion;
 use crate::host::hosts::{HostConfig, TRANSPORTS};
 use crate::host::limiter::Limiter;
 use crate::host::transport::Transport;
@@ -102,8 +101,7 @@ impl Scheme {
 
     /// Whether some transport's law is the user's own.
     pub(crate) fn has_own_law(&self) -> bool {
-        let transports = self.config().transports;
-        transports.iter().any(|transport| matches!(transport.congestion, Congestion::Custom(_)))
+        self.config().transports.iter().any(|transport| transport.congestion.is_own())
     }
 
     /// Whether every transport's law runs in parts.

@@ -25,6 +25,7 @@ static ENTRIES: Mutex<Vec<&Entry>> = Mutex::new(Vec::new());
 
 /// How WebAssembly in hexadecimal digits begins; text cannot.
 const HEX_MAGIC: &str = "0061736d";
+const HEX: &[u8; 16] = b"0123456789abcdef";
 
 impl Code {
     /// A program that is not written.
@@ -104,7 +105,11 @@ impl fmt::Debug for Code {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    bytes
+        .iter()
+        .flat_map(|byte| [byte >> 4, byte & 15])
+        .map(|digit| char::from(HEX[digit as usize]))
+        .collect()
 }
 
 fn from_hex(text: &str) -> Option<Vec<u8>> {

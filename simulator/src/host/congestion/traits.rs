@@ -50,10 +50,11 @@ pub struct AckInfo {
     pub under_way: u32,
     /// Bytes of a full packet.
     pub bytes: u16,
-    /// TCP's window may grow for it: it acknowledges the next packet in order, outside of a
-    /// recovery.
+    /// For laws of the user's own. TCP's window may grow for it: it acknowledges the next packet in
+    /// order, outside of a recovery.
     pub grows: bool,
-    /// Everything that had been sent at the last such ACK is acknowledged: once a round trip.
+    /// For the same. Everything that had been sent at the last such ACK is acknowledged: once a
+    /// round trip.
     pub round: bool,
 }
 
@@ -147,12 +148,6 @@ pub(crate) trait CongestionLaw: Copy {
     /// What is wrong with its settings, if anything.
     fn problem(&self) -> Option<String> {
         None
-    }
-
-    /// Whether its data is ECN-capable (ECT).
-    #[inline]
-    fn ecn_capable(&self) -> bool {
-        Self::ECN_CAPABLE
     }
 
     /// Levels of scheduled packets, if receivers grant.

@@ -17,6 +17,7 @@ use wasmi::{
 use wasmparser::{Operator, Parser, Payload};
 
 use super::custom::{FlowLaw, OwnLaw, Sending, Signal};
+use super::traits::AckInfo;
 
 /// Bytes of a flow's block, and its address: compilers leave the first 1,024 bytes free.
 const BLOCK: usize = 128;
@@ -29,9 +30,9 @@ const FUEL: u64 = 100_000;
 const CHECKED: u64 = 1 << 16;
 
 /// Block; time, packets, round trip, mark, packets under way, bytes, `grows`, `round`.
-type OnAck = TypedFunc<(i32, i64, i32, i64, i32, i32, i32, i32, i32), ()>;
+type OnAck = TypedFunc<(u32, u64, u32, u64, u32, u32, u32, u32, u32), ()>;
 /// Block; time.
-type Other = TypedFunc<(i32, i64), ()>;
+type Other = TypedFunc<(u32, u64), ()>;
 
 /// A module that is a law.
 #[derive(Debug)]
@@ -48,8 +49,7 @@ impl Wasm {
         let binary = wat::parse_bytes(bytes)
             .map_err(|error| format!("this is not WebAssembly: {}", one_line(&error)))?;
         let binary: Arc<[u8]> = binary.as_ref().into();
-        let instance = Instance::new(&binary)?;
-        drop(instance);
+        Instance::new(&binary)?;
         shared(&binary)?;
         Ok(Wasm { binary })
     }
@@ -175,9 +175,9 @@ impl Instance {
         if image.len() < ADDRESS + BLOCK {
             return Err("a law's memory must have a page".to_owned());
         }
-        let other = |name| typed(&whole, &store, name);
+        let other = |name| typed(whole, &store, name);
         Ok(Instance {
-            on_ack: typed(&whole, &store, "on_ack")?.ok_or("a law must export on_ack")?,
+            on_ack: typed(whole, &store, "on_ack")?.ok_or("a law must export on_ack")?,
             on_start: other("on_start")?,
             on_mark: other("on_mark")?,
             on_loss: other("on_loss")?,
@@ -211,23 +211,9 @@ impl Instance {
         let place = ADDRESS..ADDRESS + BLOCK;
         self.memory.data_mut(&mut self.store)[place.clone()].copy_from_slice(block);
         self.store.set_fuel(FUEL).map_err(|error| one_line(&error))?;
-        let (address, now) = (ADDRESS as i32, signal.now() as i64);
         let ended = match (signal, other.flatten()) {
-            (Signal::Ack(ack), _) => self.on_ack.call(
-                &mut self.store,
-                (
-                    address,
-                    now,
-                    ack.packets as i32,
-                    ack.round_trip as i64,
-                    ack.marked.into(),
-                    ack.under_way as i32,
-                    ack.bytes.into(),
-                    ack.grows.into(),
-                    ack.round.into(),
-                ),
-            ),
-            (_, Some(other)) => other.call(&mut self.store, (address, now)),
+            (Signal::Ack(ack), _) => self.on_ack.call(&mut self.store, parameters(ack)),
+            (_, Some(other)) => other.call(&mut self.store, (ADDRESS as u32, signal.now())),
             (_, None) => Ok(()),
         };
         ended.map_err(|error| trapped(&error))?;
@@ -257,9 +243,16 @@ impl Instance {
     }
 }
 
+/// What `on_ack` gets.
+fn parameters(ack: &AckInfo) -> (u32, u64, u32, u64, u32, u32, u32, u32, u32) {
+    let AckInfo { now, packets, round_trip, marked, under_way, bytes, grows, round, .. } = *ack;
+    let [marked, grows, round] = [marked, grows, round].map(u32::from);
+    (ADDRESS as u32, now, packets, round_trip, marked, under_way, bytes.into(), grows, round)
+}
+
 /// An exported function, if there is one of this name.
 fn typed<P: WasmParams>(
-    of: &wasmi::Instance,
+    of: wasmi::Instance,
     store: &Store<StoreLimits>,
     name: &str,
 ) -> Result<Option<TypedFunc<P, ()>>, String> {

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A sender's reaction to congestion marks.
+//! A sender's reaction to congestion marks; and laws that see every ACK.
 
-use super::{Flow, Phase};
+use super::{Ack, Flow, Phase};
+use crate::core::time::Ps;
+use crate::host::congestion::AckInfo;
 use crate::host::transport::Transport;
 
 /// With an ACK for each packet, count ACKs, as ns-2 does; otherwise the packets that they
 /// acknowledge (RFC 8257).
 #[inline]
-pub(super) fn counted(t: &Transport, newly: u32) -> u32 {
+fn counted(t: &Transport, newly: u32) -> u32 {
     if t.delayed_ack.is_some() {
         newly
     } else {
@@ -35,7 +37,7 @@ impl Flow {
     /// Counts acknowledged packets; if a whole window has been acknowledged, returns their number
     /// and begins another one.
     #[inline]
-    pub(super) fn round_ends(&mut self, packets: u32) -> Option<u32> {
+    fn round_ends(&mut self, packets: u32) -> Option<u32> {
         self.acked += packets;
         // Duplicate ACKs before the first news cover no packet.
         if self.una < self.observed || self.acked == 0 {
@@ -47,11 +49,46 @@ impl Flow {
 
     /// Whether a mark may reduce the window; if so, no other may until everything under way is
     /// acknowledged.
-    pub(super) fn may_cut(&mut self) -> bool {
+    fn may_cut(&mut self) -> bool {
         let may = self.una > self.cut && self.phase != Phase::Recovery;
         if may {
             self.cut = self.high;
         }
         may
+    }
+
+    /// Passes an ACK to a law that sees every ACK; nothing else changes its window. The timer stops
+    /// while pacing holds all packets.
+    #[inline(never)]
+    pub(super) fn see(
+        &mut self,
+        t: &Transport,
+        now: Ps,
+        ack: Ack,
+        (advanced, packets): (bool, u32),
+    ) -> bool {
+        let Ack { echo: number, marked, round_trip, .. } = ack;
+        let own = t.congestion.is_own();
+        let recovers = || self.phase == Phase::Recovery && !(t.sack && self.una >= self.recover);
+        let grows = own && advanced && !recovers();
+        let seen = AckInfo {
+            now,
+            packets,
+            number,
+            round_trip,
+            marked,
+            under_way: self.pipe.saturating_sub(packets),
+            bytes: t.data_bytes,
+            grows,
+            round: own && self.round_ends(counted(t, packets)).is_some(),
+        };
+        self.path.control.on_every_ack(&seen);
+        if own && marked && self.may_cut() {
+            self.path.control.on_mark();
+        }
+        if self.una == self.next {
+            self.deadline = Ps::MAX;
+        }
+        true
     }
 }
