@@ -27,6 +27,7 @@ PARTS = {
     "network": "Networks",
     "traffic": "Traffic",
     "scheme": "Schemes",
+    "law": "Laws of your own",
     "queues": "Queues",
     "apps": "Applications",
     "outcome": "Outcomes",

@@ -20,7 +20,9 @@ from qjump_mn.programs.simulated_api import wire_bytes
 
 _QUEUES: dict[str, type[Any]] = {**qjump_sim.QUEUES, "linux-red": qjump_sim.Red}
 _PAUSES: dict[str, type[Any]] = {"pause": qjump_sim.Pause, "pfc": qjump_sim.Pfc}
-_LAWS: dict[str, Any] = qjump_sim.LAWS
+_LAWS: dict[str, Any] = {
+    name: law for name, law in qjump_sim.LAWS.items() if law is not qjump_sim.Custom
+}
 _TRANSPORTS: dict[str, Any] = {
     "linux": qjump_sim.Transport.linux,
     "hadoop": qjump_sim.Transport.hadoop,

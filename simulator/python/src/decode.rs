@@ -6,6 +6,7 @@
 //! not have is a struct whose fields the object has itself.
 
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 use serde::de::value::StrDeserializer;
 use serde::de::{
     Deserialize, DeserializeSeed, Deserializer, EnumAccess, Error, Expected, IntoDeserializer,
@@ -13,6 +14,7 @@ use serde::de::{
 };
 use serde::forward_to_deserialize_any;
 
+use crate::law;
 use crate::located::Located;
 
 /// Decodes an object.
@@ -148,6 +150,19 @@ impl<'de> Deserializer<'de> for Located<'_> {
         visitor.visit_string(self.text()?)
     }
 
+    /// A law of the user's own.
+    fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
+        if let Ok(bytes) = self.object().cast::<PyBytes>() {
+            return visitor.visit_bytes(bytes.as_bytes());
+        }
+        if !self.object().is_callable() {
+            return Err(DecodeError::Wanted(
+                "a class of laws or the bytes of WebAssembly (Custom.read reads a file)".to_owned(),
+            ));
+        }
+        visitor.visit_u64(law::code(self.object()).number())
+    }
+
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
         match self.given() {
             Some(value) => visitor.visit_some(value),
@@ -228,7 +243,7 @@ impl<'de> Deserializer<'de> for Located<'_> {
     }
 
     forward_to_deserialize_any! {
-        i8 i16 i32 i64 i128 u128 f32 char bytes byte_buf unit unit_struct map identifier ignored_any
+        i8 i16 i32 i64 i128 u128 f32 char byte_buf unit unit_struct map identifier ignored_any
     }
 }
 

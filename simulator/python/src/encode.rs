@@ -7,11 +7,13 @@
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyTuple};
 use serde::ser::{
     Error, Impossible, Serialize, SerializeSeq, SerializeStruct, SerializeStructVariant,
     SerializeTuple, SerializeTupleStruct, Serializer,
 };
+
+use crate::law;
 
 /// Encodes settings as a Python object.
 pub fn encode<'py>(py: Python<'py>, of: &impl Serialize) -> PyResult<Bound<'py, PyAny>> {
@@ -121,7 +123,15 @@ impl<'py> Serializer for Encoder<'py> {
     unwritten! {
         serialize_i8(i8) serialize_i16(i16) serialize_i32(i32) serialize_i64(i64)
         serialize_f32(f32) serialize_char(char)
-        serialize_bytes(&[u8])
+    }
+
+    /// A law of the user's own may be bytes or an object.
+    fn is_human_readable(&self) -> bool {
+        false
+    }
+
+    fn serialize_bytes(self, value: &[u8]) -> Done<'py> {
+        self.plain(PyBytes::new(self.0, value))
     }
 
     fn serialize_bool(self, value: bool) -> Done<'py> {
@@ -178,10 +188,16 @@ impl<'py> Serializer for Encoder<'py> {
 
     fn serialize_newtype_struct<T: Serialize + ?Sized>(
         self,
-        _: &'static str,
+        name: &'static str,
         value: &T,
     ) -> Done<'py> {
-        value.serialize(self)
+        let made = value.serialize(self)?;
+        if name != "Law" {
+            return Ok(made);
+        }
+        let number = made.object(self.0)?.extract()?;
+        let law = law::callable(self.0, number);
+        law.map(Encoded::Object).ok_or_else(|| EncodeError::custom("there is no such law"))
     }
 
     fn serialize_newtype_variant<T: Serialize + ?Sized>(

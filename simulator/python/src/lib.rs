@@ -8,6 +8,7 @@ mod decode;
 mod encode;
 mod field_units;
 mod interrupt;
+mod law;
 mod located;
 mod scenario;
 mod watch;
@@ -22,8 +23,8 @@ use pyo3::BoundObject;
 use qjump_sim::apps::{fan_in, Operation};
 use qjump_sim::{
     ps_per_byte, ByKind, Cable, Congestion, Counters, FlowCounts, Flows, Graph, Latency, LeafSpine,
-    Outcome, Pause, PortResult, Ps, Queue, Region, Regions, Run, Scheme, Simulation, Topology,
-    Transport, Watch,
+    Outcome, Pause, PortResult, Ps, Queue, Region, Regions, Run, Scenario, Scheme, Simulation,
+    Topology, Transport, Watch,
 };
 
 use crate::columns::Asked;
@@ -71,7 +72,11 @@ fn run<'py>(
         move |worker: &Worker<_>| simulate(draft, &watch, worker)
     };
     let listener = |now| if progress.is_none() { Ok(()) } else { watch::report(progress, now) };
-    let ended = interruptible(py, work, listener)?.map_err(|e| value_error(&e))?;
+    let ended = interruptible(py, work, listener).inspect_err(|_| law::wait_for_callbacks(py))?;
+    let ended = ended.map_err(|stopped| match stopped {
+        Stopped::Refused(error) => value_error(&error),
+        Stopped::Raised(error) => error,
+    })?;
     let Ended { run, outcome, ports, counts, sizes: (full, acks) } = ended;
     let sources =
         outcome.sources.iter().map(|s| (s.delivered, s.bytes, s.delay_sum, s.delay_max)).collect();
@@ -100,13 +105,38 @@ struct Ended {
     sizes: (u16, Vec<u16>),
 }
 
+/// Why a run has no outcome.
+enum Stopped {
+    Refused(qjump_sim::Error),
+    /// By a law in Python.
+    Raised(PyErr),
+}
+
+impl From<qjump_sim::Error> for Stopped {
+    fn from(error: qjump_sim::Error) -> Self {
+        law::raised(&error.to_string()).map_or(Stopped::Refused(error), Stopped::Raised)
+    }
+}
+
 /// Runs a scenario to its end, or until nobody waits for it.
 fn simulate(
     draft: Draft,
     watch: &Watch,
-    worker: &Worker<qjump_sim::Result<Ended>>,
-) -> qjump_sim::Result<Ended> {
+    worker: &Worker<Result<Ended, Stopped>>,
+) -> Result<Ended, Stopped> {
     let scenario = draft.build()?;
+    if law::is_python(&scenario.scheme) {
+        law::while_calling(|| work(&scenario, watch, worker))
+    } else {
+        work(&scenario, watch, worker)
+    }
+}
+
+fn work(
+    scenario: &Scenario,
+    watch: &Watch,
+    worker: &Worker<Result<Ended, Stopped>>,
+) -> Result<Ended, Stopped> {
     let mut run = scenario.begin(watch)?;
     let mut told = Instant::now();
     while run.run_some(CHUNK)? && !worker.is_stopped() {

@@ -12,7 +12,19 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import pytest
 
 import qjump_sim
-from qjump_sim import FIG9, QUEUES, UNITS, US, DropTail, Packets, Priority, Scheme, Time, TimeAware
+from qjump_sim import (
+    FIG9,
+    QUEUES,
+    UNITS,
+    US,
+    Custom,
+    DropTail,
+    Packets,
+    Priority,
+    Scheme,
+    Time,
+    TimeAware,
+)
 from qjump_sim import queues as queues_module
 from qjump_sim import scheme as scheme_module
 
@@ -30,6 +42,8 @@ def sample(kind: Any, numbers: Iterator[int], name: str = "") -> Any:
     options = get_args(kind)
     if kind is DropTail:
         return DropTail(Time(next(numbers)))
+    if kind is Custom:
+        return Custom(b'(module (memory (export "memory") 1) (func (export "on_ack") (param i32 i64 i32 i64 i32 i32 i32 i32 i32)))', True)
     if kind is TimeAware:
         return TimeAware(next(numbers), ((next(numbers), (0, 3)), (next(numbers), (1, 2, 4, 5, 6, 7))), next(numbers))
     if is_dataclass(kind) and isinstance(kind, type):

@@ -7,7 +7,9 @@
 
 mod bbr;
 mod bbr3;
+mod code;
 mod cubic;
+mod custom;
 mod dcqcn;
 mod dctcp;
 mod delivery_rate;
@@ -21,12 +23,17 @@ mod swift;
 #[cfg(test)]
 mod tests;
 mod traits;
+#[cfg(feature = "wasm")]
+mod wasm;
 
 use serde::{Deserialize, Serialize};
 
 use self::bbr::Bbr;
 use self::bbr3::Bbr3;
+pub use self::code::Code;
 use self::cubic::Cubic;
+pub(crate) use self::custom::Failures;
+pub use self::custom::{Custom, FlowLaw, OwnLaw, Sending, Signal};
 pub use self::dcqcn::Dcqcn;
 pub use self::dctcp::Dctcp;
 use self::ecn::Ecn;
@@ -36,8 +43,9 @@ use self::ndp::Ndp;
 pub use self::powertcp::PowerTcp;
 use self::reno::Reno;
 pub use self::swift::Swift;
-pub(crate) use self::traits::{AckInfo, Echo, Protocol, SentInfo, Windows, ONE};
+pub use self::traits::AckInfo;
 use self::traits::{CongestionLaw, LawState, Window};
+pub(crate) use self::traits::{Echo, Protocol, SentInfo, Windows, ONE};
 use crate::core::time::{Ps, S};
 use crate::net::telemetry::PortRecord;
 
@@ -93,7 +101,8 @@ macro_rules! laws {
 
             #[inline]
             pub(crate) fn ecn_capable(self) -> bool {
-                match self { $(Congestion::$law { .. } => $law::ECN_CAPABLE,)* }
+                let capable = match self { $(Congestion::$law { .. } => $law::ECN_CAPABLE,)* };
+                capable && !matches!(self, Congestion::Custom(Custom { ecn: false, .. }))
             }
 
             #[inline]
@@ -242,9 +251,32 @@ laws! {
     PowerTcp(power: PowerTcp),
     /// BBR, version 3: a model of the path, with limits by losses and marks.
     Bbr3,
+    /// A law of the user's own.
+    Custom(custom: Custom),
+}
+
+impl Congestion {
+    /// Whether it is the user's own.
+    #[inline]
+    pub(crate) fn is_own(self) -> bool {
+        matches!(self, Congestion::Custom(_))
+    }
+
+    /// Whether a run with it may have several parts.
+    pub(crate) fn runs_in_parts(self) -> bool {
+        !matches!(self, Congestion::Custom(custom) if !custom.law.runs_in_parts())
+    }
 }
 
 impl Control {
+    /// A flow begins to use the law.
+    #[inline]
+    pub fn serve(&mut self, now: Ps, flow: u32, transport: u8) {
+        if let State::Custom(custom) = &mut self.state {
+            custom.serve(&mut self.window, now, (flow, transport));
+        }
+    }
+
     /// Whole packets that may be under way.
     #[inline]
     pub fn window(&self) -> u32 {

@@ -15,7 +15,7 @@ use self::rack::Rack;
 use self::recovery::News;
 pub(crate) use self::timer::Expired;
 use crate::core::time::{Ps, US};
-use crate::host::congestion::{AckInfo, SentInfo};
+use crate::host::congestion::SentInfo;
 use crate::host::path::Path;
 use crate::host::receiver::Receiver;
 use crate::host::sequence_set::SequenceSet;
@@ -140,7 +140,8 @@ pub(crate) struct Task {
 }
 
 impl Flow {
-    pub fn new(t: &Transport, task: Task, path: Path) -> Self {
+    pub fn new(t: &Transport, task: Task, mut path: Path) -> Self {
+        path.control.serve(task.start, task.key, task.transport);
         Flow {
             path,
             deadline: Ps::MAX,
@@ -329,7 +330,7 @@ impl Flow {
             }
         }
         let heeded = if t.congestion.sees_every_ack() {
-            self.see(t, now, ack, newly)
+            self.see(t, now, ack, (advanced, newly))
         } else {
             t.congestion.ecn_capable() && self.on_mark(t, ack.marked, newly)
         };
@@ -351,20 +352,6 @@ impl Flow {
         } else if t.recovery == Recovery::GoBackN {
             self.look_for_nak(now, t, ack);
         }
-    }
-
-    /// Passes an ACK to a law that sees every ACK; nothing else changes its window. The timer stops
-    /// while pacing holds all packets.
-    #[inline(never)]
-    fn see(&mut self, t: &Transport, now: Ps, ack: Ack, packets: u32) -> bool {
-        let (under_way, bytes) = (self.pipe.saturating_sub(packets), t.data_bytes);
-        let Ack { echo: number, marked, round_trip, .. } = ack;
-        let ack = AckInfo { now, packets, number, round_trip, marked, under_way, bytes };
-        self.path.control.on_every_ack(&ack);
-        if self.una == self.next {
-            self.deadline = Ps::MAX;
-        }
-        true
     }
 
     /// Whether this is the whole flow.

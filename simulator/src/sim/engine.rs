@@ -11,6 +11,7 @@ use crate::apps::app_set::AppSet;
 use crate::core::error::{Error, Result};
 use crate::core::event::{ARRIVE, DEPART, HAND_OVER, INDEX, RELEASE, START, TIMER};
 use crate::core::time::{Ps, END};
+use crate::host::congestion::Failures;
 use crate::host::hosts::Hosts;
 use crate::host::limiter::Limiter;
 use crate::host::remote_flows::RemoteFlows;
@@ -37,6 +38,8 @@ pub struct Simulation {
     events: u64,
     series: Option<Series>,
     tracer: Option<Tracer>,
+    /// Where laws of the user's own report failures, if there are such laws.
+    failures: Option<Failures>,
 }
 
 impl Simulation {
@@ -142,7 +145,8 @@ impl Simulation {
         let tracer = (watch.flows || watch.traced.is_some())
             .then(|| Tracer::new(watch.traced.clone(), watch.flows));
         hosts.notices = tracer.is_some().then(Vec::new);
-        Ok(Simulation { network, hosts, apps, events: 0, series, tracer })
+        let failures = scheme.has_own_law().then(Failures::of_run);
+        Ok(Simulation { network, hosts, apps, events: 0, series, tracer, failures })
     }
 
     /// Runs until no event is left, or the end of time.
@@ -159,6 +163,7 @@ impl Simulation {
     /// because of their number, or that of samples, each of which costs about an event a port.
     /// Running in pieces yields the same outcome.
     pub fn run_some(&mut self, last: Ps, most: u64) -> bool {
+        self.collect_failures();
         let plain = self.series.is_none() && self.tracer.is_none();
         let more =
             if plain { self.run_events(last.min(END), most) } else { self.run_watched(last, most) };
@@ -170,7 +175,14 @@ impl Simulation {
 
     /// Runs the events up to `last`, in a part that other parts may send packets to afterwards.
     pub(crate) fn run_window(&mut self, last: Ps) {
+        self.collect_failures();
         self.run_events(last, u64::MAX);
+    }
+
+    fn collect_failures(&self) {
+        if let Some(failures) = &self.failures {
+            failures.collect();
+        }
     }
 
     /// Time of the next event.

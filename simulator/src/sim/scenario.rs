@@ -7,6 +7,7 @@ use std::thread;
 use crate::core::error::{Error, Result};
 use crate::core::memory::{check_memory, left, size};
 use crate::core::time::{human, Ps};
+use crate::host::congestion::Failures;
 use crate::net::topology::Topology;
 use crate::sim::engine::Simulation;
 use crate::sim::outcome::Outcome;
@@ -77,6 +78,7 @@ impl Scenario {
         for (count, what, each) in [(ports, "ports", PORT_BYTES), (routes, "routes", ROUTE_BYTES)] {
             check_memory("topology", count * copies, what, each, "make the network smaller")?;
         }
+        let failures = Failures::begin();
         let of = match parts {
             1 => {
                 let one = Simulation::watched(topology, scheme, workload, *seed, watch)?;
@@ -91,9 +93,15 @@ impl Scenario {
                     "parts: a run in {parts} parts cannot be watched: watch it in one"
                 )));
             }
+            _ if !scheme.runs_in_parts() => {
+                return Err(Error::new(
+                    "parts: a run with a law in Python must have one part: write the law in \
+                     WebAssembly",
+                ));
+            }
             _ => Of::Several(ParallelRun::new(topology, scheme, workload, *seed, *parts)?),
         };
-        Ok(Run { of, stop: *stop, unchecked: CHECKED })
+        Ok(Run { of, stop: *stop, unchecked: CHECKED, failures })
     }
 }
 
@@ -113,6 +121,7 @@ pub struct Run {
     stop: Option<Ps>,
     /// Events since memory was last looked at.
     unchecked: u64,
+    failures: Failures,
 }
 
 #[derive(Debug)]
@@ -127,7 +136,8 @@ impl Run {
     /// process.
     ///
     /// # Errors
-    /// Not enough memory to go on: one sentence with what takes it.
+    /// Not enough memory to go on: one sentence with what takes it. A law of the user's own that has
+    /// failed.
     pub fn run_some(&mut self, most: u64) -> Result<bool> {
         self.check_memory(most)?;
         let last = self.stop.unwrap_or(Ps::MAX);
@@ -139,6 +149,9 @@ impl Run {
                 thread::available_parallelism().map_or(1, NonZero::get),
             ),
         };
+        if let Some(failure) = self.failures.take() {
+            return Err(Error::new(failure.sentence));
+        }
         self.simulation().and_then(Simulation::series).map_or(Ok(more), |series| {
             series.check_room()?;
             Ok(more)

@@ -99,6 +99,16 @@ impl Scheme {
         self.config().transports.iter().any(|transport| transport.congestion.reads_telemetry())
     }
 
+    /// Whether some transport's law is the user's own.
+    pub(crate) fn has_own_law(&self) -> bool {
+        self.config().transports.iter().any(|transport| transport.congestion.is_own())
+    }
+
+    /// Whether every transport's law runs in parts.
+    pub(crate) fn runs_in_parts(&self) -> bool {
+        self.config().transports.iter().all(|transport| transport.congestion.runs_in_parts())
+    }
+
     pub(crate) fn check(&self) -> Result<()> {
         self.link_config().check()?;
         self.transport.check()?;

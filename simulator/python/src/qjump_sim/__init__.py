@@ -16,6 +16,7 @@ machine. What cannot be simulated is a ValueError: one sentence that begins with
 from __future__ import annotations
 
 from qjump_sim import _native
+from qjump_sim.law import Ack, Custom, Law
 from qjump_sim.network import Cable, Failure, Graph, LeafSpine, Loss, Quantiles, Tree
 from qjump_sim.outcome import (
     ByKind,
@@ -89,6 +90,7 @@ __all__ = [
     "QUEUES",
     "UNITS",
     "US",
+    "Ack",
     "Aequitas",
     "Bbr",
     "Bbr3",
@@ -99,6 +101,7 @@ __all__ = [
     "Congestion",
     "Counters",
     "Cubic",
+    "Custom",
     "Dcqcn",
     "Dctcp",
     "DropTail",
@@ -112,6 +115,7 @@ __all__ = [
     "Homa",
     "Hpcc",
     "Latency",
+    "Law",
     "LeafSpine",
     "LevelRed",
     "Limit",

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from qjump_sim import _native
+from qjump_sim.law import Custom
 from qjump_sim.network import Topology
 from qjump_sim.queues import Pause, Pfc, Queue, SharedBuffer
 from qjump_sim.units import Size
@@ -181,7 +182,7 @@ class Bbr3:
     """
 
 
-Congestion: TypeAlias = Reno | Ecn | Cubic | Dctcp | Swift | Bbr | Dcqcn | Homa | Ndp | Hpcc | PowerTcp | Bbr3
+Congestion: TypeAlias = Reno | Ecn | Cubic | Dctcp | Swift | Bbr | Dcqcn | Homa | Ndp | Hpcc | PowerTcp | Bbr3 | Custom
 
 LAWS: dict[str, type[Congestion]] = {name: globals()[law] for name, law in _native.laws()}
 """The laws of congestion control by their names in scheme files, as the simulator has them."""

@@ -221,6 +221,8 @@ mod tests {
             marked,
             under_way: 1,
             bytes: 1_500,
+            grows: true,
+            round: false,
         }
     }
 

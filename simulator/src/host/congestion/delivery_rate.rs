@@ -179,8 +179,19 @@ mod tests {
     fn ack(rate: &mut DeliveryRate, number: u32, under_way: u32) -> Sample {
         let (now, marked) = ((rate.sent + 1_000) * US, number % 4 == 0);
         let (packets, number, round_trip, bytes) = (1, Some(number), 0, 1_500);
-        let ack = AckInfo { now, packets, number, round_trip, marked, under_way, bytes };
-        rate.on_ack(&ack).unwrap()
+        let (grows, round) = (false, false);
+        rate.on_ack(&AckInfo {
+            now,
+            packets,
+            number,
+            round_trip,
+            marked,
+            under_way,
+            bytes,
+            grows,
+            round,
+        })
+        .unwrap()
     }
 
     /// A packet a microsecond, and each ACK so many later: that many are delivered in a round trip,

@@ -242,6 +242,8 @@ mod tests {
             marked: false,
             under_way: 0,
             bytes: 1_500,
+            grows: true,
+            round: false,
         }
     }
 

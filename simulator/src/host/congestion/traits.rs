@@ -35,7 +35,8 @@ pub(crate) enum Protocol {
 
 /// What a law learns from every ACK.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct AckInfo {
+pub struct AckInfo {
+    /// The time.
     pub now: Ps,
     /// Packets newly acknowledged.
     pub packets: u32,
@@ -43,11 +44,18 @@ pub(crate) struct AckInfo {
     pub number: Option<u32>,
     /// Time since that packet left.
     pub round_trip: Ps,
+    /// It echoes a mark.
     pub marked: bool,
     /// Packets under way afterwards.
     pub under_way: u32,
     /// Bytes of a full packet.
     pub bytes: u16,
+    /// For laws of the user's own. TCP's window may grow for it: it acknowledges the next packet in
+    /// order, outside of a recovery.
+    pub grows: bool,
+    /// For the same. Everything that had been sent at the last such ACK is acknowledged: once a
+    /// round trip.
+    pub round: bool,
 }
 
 /// What a law learns from a packet that leaves.
