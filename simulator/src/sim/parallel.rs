@@ -28,7 +28,8 @@ use crate::sim::workload::Workload;
 const PIECE: Duration = Duration::from_millis(250);
 /// The length of a piece that only measures.
 const TRIAL: Duration = Duration::from_millis(25);
-/// One piece in so many is a trial of what was slower.
+/// One piece in so many is a trial of what was slower; at the beginning more are, since a network
+/// that fills says little.
 const TRIED: u32 = 16;
 
 /// Chooses whether one thread or several run the parts: several are slower where they have no cores
@@ -49,7 +50,7 @@ impl ThreadChoice {
     fn next(&mut self) -> (bool, Duration) {
         self.pieces += 1;
         let faster = self.rates[1] >= self.rates[0];
-        let trial = self.pieces % TRIED == 0;
+        let trial = self.pieces % TRIED == 0 || [4, 8].contains(&self.pieces);
         let several = faster != trial;
         let measures = trial || self.rates[usize::from(several)].is_infinite();
         (several, if measures { TRIAL } else { PIECE })
@@ -271,7 +272,7 @@ impl Round {
 mod tests {
     use super::*;
 
-    /// Each is measured first; then the faster one runs, and one piece in 16 looks at the other.
+    /// Each is measured first; then the faster one runs, and now and then the other is tried.
     #[test]
     fn the_faster_number_of_threads_runs() {
         let mut choice = ThreadChoice::new();
@@ -286,7 +287,7 @@ mod tests {
         };
         let slower = pieces(500);
         assert_eq!(slower[..3], [(true, TRIAL), (false, TRIAL), (false, PIECE)]);
-        assert_eq!(slower.iter().filter(|(several, _)| *several).count(), 3);
+        assert_eq!(slower.iter().filter(|(several, _)| *several).count(), 5);
         // As soon as a trial finds them faster, several run.
         let faster = pieces(2_000);
         assert_eq!(faster[14..17], [(false, PIECE), (true, TRIAL), (true, PIECE)]);
