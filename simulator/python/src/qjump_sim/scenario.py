@@ -24,10 +24,11 @@ class Scenario:
     `scheme`: a `Scheme`, or the name of one (`Scheme.named`). `stop`: in ps, at most 2**62; None:
     when no event is left, or after 107 days.
 
-    `parts`: number of parts, which run on as many cores as there are. Each has some of the switches
-    and their hosts. Measure whether it pays off (docs/simulator-validation.md). Neither the number
-    of parts nor that of cores changes an outcome. A run in several parts can have no sources,
-    applications, pauses, receivers that grant or pull, Aequitas or telemetry, and cannot be watched.
+    `parts`: number of parts, which run on as many cores as there are, or on one where that is
+    faster. Each has some of the switches and their hosts. docs/simulator-validation.md says what
+    they gain. Neither the number of parts nor that of cores changes an outcome. A run in several
+    parts can have no sources, applications, pauses, receivers that grant or pull, Aequitas or
+    telemetry, and cannot be watched.
 
     >>> scenario = Scenario(FIG9, "dctcp", Flows(start=[0], src=[0], dst=[1], packets=[6]), seed=1)
     """
