@@ -106,6 +106,12 @@ def test_laws_are_the_kinds_of_a_transports_congestion() -> None:
     assert qjump_sim.LAWS["dcqcn"] is qjump_sim.Dcqcn and qjump_sim.LAWS["reno"] is qjump_sim.Reno
 
 
+def test_every_law_can_be_named_without_settings() -> None:
+    for law in qjump_sim.LAWS.values():
+        if law is not qjump_sim.Custom:
+            replace(TCP, routing="per-flow", transport=replace(TCP.transport, congestion=law())).to_json()
+
+
 def test_units_are_of_settings_that_python_has() -> None:
     for name, units in UNITS.items():
         assert units.keys() <= {field.name for field in fields(getattr(qjump_sim, name))}, name

@@ -152,11 +152,11 @@ class PowerTcp:
     0.9
     """
 
-    base: int
+    base: int = 13_000_000
     """Tau: the longest round trip without queues, in ps."""
-    gamma: float
+    gamma: float = 0.9
     """The weight of a new window; the paper's is 0.9."""
-    increase: int
+    increase: int = 160
     """Beta: the additive increase in bytes, which is what each flow leaves in a queue."""
 
 
