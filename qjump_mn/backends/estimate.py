@@ -1,10 +1,9 @@
 """Estimate how long a run takes and how much memory it needs.
 
-Each program states its cost: ``busy`` in the guest, ``packets`` in the simulator. Each run records
-by which factor its trials took longer than that, in `durations.json` in the cache, and the next
-estimate of the same arm is multiplied by this factor. An arm that has not run here gets the median
-factor of its preset, or else of its experiment. On the real clock a trial takes as long as its
-duration says, and nothing is recorded.
+Each program states its packets. Each run records by which factor its trials took longer than they
+cost, in `trial-costs.json` in the cache, and the next estimate of the same arm is multiplied by
+this factor. An arm that has not run here gets the median factor of its preset, or else of its
+experiment. On the real clock a trial takes as long as its duration says, and nothing is recorded.
 """
 
 from __future__ import annotations
@@ -21,22 +20,18 @@ from qjump_mn import cache
 from qjump_mn.backends.protocol import Backend
 from qjump_mn.errors import MachineError
 from qjump_mn.guest import outer
-from qjump_mn.model import hooks
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.process.files import write_atomically
+from qjump_mn.programs.hooks import packets
 from qjump_mn.results.manifest import TrialRecord
 
-NAME = "durations.json"
+NAME = "trial-costs.json"
 
 BOOT_S, HOST_S = 1.5, 0.13
 """A guest's time before and after the measurement: a constant, and a time for each host."""
 
-QUIET, BUSY, RATE_EXPONENT = 0.04, 0.15, 0.8
-"""Seconds per virtual second at 10 Mb/s: of an idle network, and of each ``busy`` program.
-
-They grow with the links' rate to the power of the exponent, which is below 1 because timers and
-waits stay the same.
-"""
+QUIET, FRAME_S = 0.04, 25e-6
+"""Seconds in the guest of a virtual second of an idle network, and of a packet over its links."""
 
 REAL_S = 4.0
 """A trial's time before and after the measurement, on this machine's own kernel."""
@@ -113,14 +108,13 @@ def _each_trial(
 
 def by_programs(trial: Trial, backend: Backend) -> float:
     """Estimate a trial's seconds by its programs' costs, on two slow cores that are both busy."""
-    virtual_s = (trial.warmup_ns + trial.duration_ns) / 1e9
+    virtual_s = trial.length_ns / 1e9
     if backend.name == "simulator":
         return START_S + PACKET_S * backend.cost(trial)
     if backend.clock == "real":
         return REAL_S + virtual_s
-    faster: float = (trial.network.link.rate_bps / 1e7) ** RATE_EXPONENT
-    busy = sum(hooks.busy(workload) for workload in trial.arm.workloads)
-    return BOOT_S + HOST_S * len(trial.network.hosts) + virtual_s * faster * (QUIET + BUSY * busy)
+    before_and_after_s = BOOT_S + HOST_S * len(trial.network.hosts)
+    return before_and_after_s + QUIET * virtual_s + FRAME_S * packets(trial)
 
 
 def note(plan: Plan, backend: Backend, records: Mapping[str, TrialRecord]) -> None:

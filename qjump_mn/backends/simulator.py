@@ -19,7 +19,7 @@ from qjump_mn.errors import LostError, QJumpError, UsageError
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.process.die_with_parent import wrap_module
 from qjump_mn.process.processes import Used, wait
-from qjump_mn.programs.hooks import HasPackets
+from qjump_mn.programs.hooks import packets
 from qjump_mn.results.reference import LOCKED_IMAGE
 from qjump_mn.toolbox import machines
 from qjump_mn.toolbox.simulator import installed
@@ -76,12 +76,7 @@ class SimulatorBackend:
     def cost(self, trial: Trial) -> float:
         """Return the trial's packets as far as the plan tells; a run's time is proportional to
         them."""
-        packets = sum(
-            workload.packets(trial)
-            for workload in trial.arm.workloads
-            if isinstance(workload, HasPackets)
-        )
-        return packets * (1 + trial.arm.uses_levels)
+        return packets(trial) * (1 + trial.arm.uses_levels)
 
     def run(self, trial: Trial, out: Path, progress: Progress) -> Ended:
         """Run one trial."""

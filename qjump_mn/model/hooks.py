@@ -294,20 +294,6 @@ def check_real_time(workload: WorkloadPlan, where: str) -> None:
 
 
 @runtime_checkable
-class HasBusy(Hook, Protocol):
-    """Seconds that it adds to a virtual second of 10 Mb/s in the guest, on two slow cores that are
-    both busy. The estimate of a run's time asks for it."""
-
-    @property
-    def busy(self) -> float: ...
-
-
-def busy(workload: WorkloadPlan) -> float:
-    """Without it, it adds nothing to the estimate."""
-    return workload.busy if isinstance(workload, HasBusy) else 0.0
-
-
-@runtime_checkable
 class Scales(Hook, Protocol):
     """Returns the plan for times that are ``time_scale`` times shorter than on links of 10 Mb/s.
     Asked when an arm is resolved; without it, the plan stays as it is."""

@@ -133,6 +133,11 @@ class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         return identity.sha256(self)
 
     @property
+    def length_ns(self) -> int:
+        """The duration of warm-up and measurement in ns."""
+        return self.warmup_ns + self.duration_ns
+
+    @property
     def background_ns(self) -> int:
         """The duration of background traffic in ns: warm-up, the slowest measurement, and a tail,
         so that every request meets it.

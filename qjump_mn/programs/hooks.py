@@ -13,10 +13,20 @@ from qjump_mn.model.plan import ArmPlan, Trial
 
 @runtime_checkable
 class HasPackets(Hook, Protocol):
-    """The estimated number of packets in the simulator, as far as the plan determines it. The
-    simulator's costliest trials start first; without it, the workload costs nothing."""
+    """The estimated number of a trial's packets, as far as the plan determines it. A run's time is
+    estimated by it, and the simulator's costliest trials start first; without it, the workload
+    costs nothing."""
 
     def packets(self, trial: Trial) -> float: ...
+
+
+def packets(trial: Trial) -> float:
+    """Of all its workloads."""
+    return sum(
+        workload.packets(trial)
+        for workload in trial.arm.workloads
+        if isinstance(workload, HasPackets)
+    )
 
 
 @runtime_checkable

@@ -14,9 +14,9 @@ from qjump_mn.backends.guest import GuestBackend
 from qjump_mn.backends.host import HostBackend
 from qjump_mn.backends.simulator import SimulatorBackend
 from qjump_mn.guest import outer
-from qjump_mn.model import hooks
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.programs.flows.program import MEAN_PACKETS, FlowsPlan
+from qjump_mn.programs.hooks import HasPackets, packets
 from qjump_mn.programs.ping.program import PingPlan
 from qjump_mn.results.manifest import TrialRecord
 
@@ -57,27 +57,34 @@ def fig3a_ran() -> Mapping[str, float]:
 
 
 @pytest.mark.parametrize(
-    ("of", "busy"),
+    ("of", "expected"),
     [
-        (trial("fig3a", "smoke", "contended"), {"ping": 0.0, "bulk": 0.7}),
-        (trial("fig3b", "smoke", "contended"), {"memcached": 0.0, "job": 1.6}),
-        (trial("course16", "smoke", "contended"), {"ptp": 0.0, "memcached": 1.5, "job": 1.6}),
-        (trial("fig6", "smoke", "qjump_400"), {"broadcast": 1.3, "bursts": 0.5, "steady": 0.7}),
+        # Two a ping; in 7 s three senders fill 10 Mb/s with packets of 1500 B.
+        (trial("fig3a", "smoke", "contended"), {"ping": 800, "bulk": 17_500}),
+        # As many requests as a server answers in 3.5 s. A round copies 45.6 MB, of which the master
+        # sends and gets 0.8 MB and a worker gets 5.6 MB: 5.12 ms at 10 Gb/s, and 60 ms of computing.
+        (
+            trial("fig3b", "paper", "contended"),
+            {"memcached": 2_100_000, "job": 3.55 / 0.06512 * 45.6e6 / 1500},
+        ),
+        # Four messages of seven peers in 2.7 s; a request takes four one-way times of 0.2368 ms.
+        (trial("fig6", "smoke", "qjump_400"), {"broadcast": 4 * 7 * 2.7e3 / 0.9472}),
     ],
     ids=lambda value: value.arm.name if isinstance(value, Trial) else "",
 )
-def test_busy_counts_only_closed_loop_of_memcached(of: Trial, busy: dict[str, float]) -> None:
-    assert {workload.name: hooks.busy(workload) for workload in of.arm.workloads} == busy
+def test_programs_state_their_packets(of: Trial, expected: dict[str, float]) -> None:
+    programs = {workload.name: workload for workload in of.arm.workloads}
+    for name, count in expected.items():
+        workload = programs[name]
+        assert isinstance(workload, HasPackets)
+        assert workload.packets(of) == pytest.approx(count)
 
 
-def test_guest_seconds_follow_hosts_and_busy_programs() -> None:
+def test_guest_seconds_follow_hosts_and_packets() -> None:
     contended = trial("fig3a", "smoke", "contended")
-    virtual_s = (contended.warmup_ns + contended.duration_ns) / 1e9
-    assert estimate.by_programs(
-        contended, GuestBackend()
-    ) == estimate.BOOT_S + 12 * estimate.HOST_S + (
-        virtual_s * (estimate.QUIET + estimate.BUSY * 0.7)
-    )
+    expected = estimate.BOOT_S + 12 * estimate.HOST_S + estimate.QUIET * contended.length_ns / 1e9
+    expected += estimate.FRAME_S * packets(contended)
+    assert estimate.by_programs(contended, GuestBackend()) == pytest.approx(expected)
 
 
 def test_outer_machine_slows_guest_but_not_simulator(monkeypatch: pytest.MonkeyPatch) -> None:

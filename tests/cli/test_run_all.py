@@ -107,7 +107,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in EXIT_CODES:
         tiny.write(tmp_path, name, backend="simulator" if name == "gamma" else "guest")
     monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
-    monkeypatch.setattr(estimate, "NAME", str(tmp_path / "durations.json"))
+    monkeypatch.setattr(estimate, "NAME", str(tmp_path / "trial-costs.json"))
     monkeypatch.setattr(registry, "make", Made)
     monkeypatch.setattr(session, "Judge", Judged)
     monkeypatch.setattr(Made, "trials", [], raising=False)

@@ -118,7 +118,6 @@ def test_a_bare_workload_has_no_hook_and_the_defaults() -> None:
         hooks.answer_bytes,
         hooks.longest_ns,
         hooks.phase_ns,
-        hooks.busy,
         hooks.echo_replies,
     )
     assert not any(ask(BARE) for ask in unset)

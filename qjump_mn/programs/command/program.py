@@ -124,10 +124,11 @@ class CommandPlan(
     def longest_ns(self) -> int:
         return self.most_ns if self.role == "measure" else 0
 
-    @property
-    def busy(self) -> float:
-        # An assumption: most loads are bulk flows.
-        return 0.7 if self.role == "load" else 0.0
+    def packets(self, trial: Trial) -> float:
+        # An assumption: most loads are a bulk flow.
+        network = trial.network
+        fills = network.link.rate_bps / 8 / network.mtu_bytes
+        return trial.length_ns / 1e9 * fills if self.role == "load" else 0.0
 
     def describe(self) -> str:
         hosts = f" on {', '.join(self.hosts)}" if self.hosts else ""

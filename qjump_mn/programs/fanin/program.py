@@ -72,10 +72,6 @@ class FaninPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=T
     def answer_bytes(self) -> int:
         return 0
 
-    @property
-    def busy(self) -> float:
-        return 1.5
-
     def packets(self, trial: Trial) -> float:
         return len(self.flows) * self.streams * trial.duration_ns / self.interval_ns
 

@@ -82,10 +82,6 @@ class FlowsPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=T
     def ONLY_SIMULATED(self) -> bool:
         return self.arrivals != LISTED
 
-    @property
-    def busy(self) -> float:
-        return 15.0  # of 144 hosts at load 0.6
-
     def check_real_time(self, where: str) -> None:
         raise UsageError(
             f"{where}: one process sends the flows of all hosts, which needs a clock that stands "

@@ -35,23 +35,12 @@ class IperfPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=T
     def answer_bytes(self) -> int:
         return theory.ACK_BYTES if self.udp_rate_bps is None else 0
 
-    @property
-    def busy(self) -> float:
-        return 0.7
-
     def packets(self, trial: Trial) -> float:
         network = trial.network
         rate_bps = (
             network.link.rate_bps if self.udp_rate_bps is None else self.udp_rate_bps * self.streams
         )
-        return (
-            len(self.flows)
-            * rate_bps
-            * (trial.warmup_ns + trial.duration_ns)
-            / 1e9
-            / 8
-            / network.mtu_bytes
-        )
+        return len(self.flows) * rate_bps * trial.length_ns / 1e9 / 8 / network.mtu_bytes
 
     def describe(self) -> str:
         streams = f"{self.streams} {{}} stream{'s' if self.streams > 1 else ''} a flow"

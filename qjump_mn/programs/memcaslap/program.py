@@ -61,9 +61,11 @@ class MemcaslapPlan(
     def longest_ns(self) -> int:
         return self.seconds * 10**9 + START_NS
 
-    @property
-    def busy(self) -> float:
-        return 1.5
+    def packets(self, trial: Trial) -> float:
+        """Each connection's requests take about 100 us, or fill the link."""
+        values = trial.network.link.rate_bps / 8 / (self.key_bytes + self.value_bytes)
+        requests = min(self.connections * 1e4, values)
+        return 2 * len(self.flows) * trial.length_ns / 1e9 * requests
 
     def describe(self) -> str:
         return (

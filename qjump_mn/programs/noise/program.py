@@ -48,9 +48,8 @@ class NoisePlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=T
     def answer_bytes(self) -> int:
         return 0
 
-    @property
-    def busy(self) -> float:
-        return 0.5
+    def packets(self, trial: Trial) -> float:
+        return len(self.flows) * self.burst * trial.length_ns / self.interval_ns
 
     def describe(self) -> str:
         return (

@@ -66,9 +66,10 @@ class Q2PCPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     def copied(self) -> bool:
         return self.transport == "broadcast"
 
-    @property
-    def busy(self) -> float:
-        return 1.3
+    def packets(self, trial: Trial) -> float:
+        """Of requests as short as an idle network allows: two phases, each with an answer."""
+        idle_ns = self.constants(trial.network)["analytic_ms"] * 1e6
+        return 4 * len(self.flows) * trial.length_ns / max(self.interval_ns, idle_ns)
 
     def describe(self) -> str:
         transport = {

@@ -55,9 +55,14 @@ class ShufflePlan(
     def answer_bytes(self) -> int:
         return theory.ACK_BYTES
 
-    @property
-    def busy(self) -> float:
-        return 1.6
+    def packets(self, trial: Trial) -> float:
+        """Of rounds as short as the busiest link and the computing allow."""
+        count = len(self.workers)
+        ends_bytes = count * (self.distribute_bytes + self.aggregate_bytes)
+        each_bytes = (count - 1) * self.shuffle_bytes
+        copying_ns = (ends_bytes + each_bytes) * 8e9 / trial.network.link.rate_bps
+        rounds = trial.length_ns / (copying_ns + 2 * self.map_ns)
+        return rounds * (ends_bytes + count * each_bytes) / trial.network.mtu_bytes
 
     def describe(self) -> str:
         sizes = f"{self.distribute_bytes}, {self.shuffle_bytes} and {self.aggregate_bytes} B"

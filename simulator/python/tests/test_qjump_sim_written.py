@@ -107,9 +107,9 @@ def test_laws_are_the_kinds_of_a_transports_congestion() -> None:
 
 
 def test_every_law_can_be_named_without_settings() -> None:
-    for law in qjump_sim.LAWS.values():
-        if law is not qjump_sim.Custom:
-            replace(TCP, routing="per-flow", transport=replace(TCP.transport, congestion=law())).to_json()
+    laws: list[Any] = [law for law in qjump_sim.LAWS.values() if law is not qjump_sim.Custom]
+    for law in laws:
+        replace(TCP, routing="per-flow", transport=replace(TCP.transport, congestion=law())).to_json()
 
 
 def test_units_are_of_settings_that_python_has() -> None:
