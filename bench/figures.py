@@ -251,7 +251,7 @@ def own_sentences(caption: str) -> str:
     with settings, which `qjump-mn explain` prints."""
     own = OWN.search(EVERYWHERE.sub("", caption))
     declared = "Hosts take declared times." if DECLARED in caption else ""
-    return " ".join(text for text in (declared, own[0] if own else "") if text)
+    return " ".join(text for text in (declared, own[0].strip() if own else "") if text)
 
 
 MAX_ROWS = 8
