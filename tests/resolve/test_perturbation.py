@@ -183,12 +183,13 @@ def test_a_number_that_cannot_be_is_one_sentence(count: int) -> None:
 
 
 def test_the_expected_time_counts_them() -> None:
+    # A perturbation may add a packet in some thousands.
     backend, without = GuestBackend(), planned(replicates=2)
     alone_s = sum(estimate.each_trial(without, backend, without.trials()).values())
     perturbed = planned(replicates=2, perturb=6)
     assert sum(
         estimate.each_trial(perturbed, backend, perturbed.trials()).values()
-    ) == pytest.approx(4 * alone_s)
+    ) == pytest.approx(4 * alone_s, rel=1e-3)
 
 
 @pytest.mark.parametrize(
