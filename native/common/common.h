@@ -136,9 +136,7 @@ enum wake wait_for(struct waiter *waiter, int fd, short events, int64_t until_ns
 
 /* Format as "10.0.0.1:11211", in one of four static buffers in turn. */
 const char *address_text(const struct sockaddr_in *address);
-/* Start to connect a non-blocking TCP socket without Nagle's delay, for two minutes; -1 with errno
- * on failure.
- */
+/* Start to connect a non-blocking TCP socket without Nagle's delay; -1 with errno on failure. */
 int connect_to(const struct sockaddr_in *address);
 /* Accept a connection, non-blocking and without Nagle's delay; -1 with errno on failure. */
 int accept_from(int listener);

@@ -23,18 +23,13 @@ const char *address_text(const struct sockaddr_in *address)
 	return buffer;
 }
 
-/* SYNs after the first: two minutes, as Linux waited before 6.5, whose default gives up after 11 s. */
-#define SYNS 10
-
 int connect_to(const struct sockaddr_in *address)
 {
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	int on = 1, syns = SYNS, error;
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), on = 1, error;
 
 	if (fd < 0)
 		return -1;
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	setsockopt(fd, IPPROTO_TCP, TCP_SYNCNT, &syns, sizeof(syns));
 	if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0 || errno == EINPROGRESS)
 		return fd;
 	error = errno;
