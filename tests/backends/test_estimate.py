@@ -217,7 +217,7 @@ def test_packets_of_a_simulated_trial_come_from_its_programs() -> None:
     idle, contended, levels = (trial("fig3a", "10g", arm) for arm in ("idle", "contended", "qjump"))
     ping = idle.arm.workloads[0]
     assert isinstance(ping, PingPlan) and backend.cost(idle) == 2 * ping.count
-    bulk_s = (contended.warmup_ns + contended.duration_ns) / 1e9
+    bulk_s = contended.length_ns / 1e9
     assert backend.cost(contended) == pytest.approx(
         backend.cost(idle) + 3 * 1e10 * bulk_s / 8 / 1500
     )

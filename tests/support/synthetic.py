@@ -176,7 +176,7 @@ def write_trial(run: RunDirectory, trial: Trial) -> None:
                 rate = full * 0.996 * (0.36, 0.31, 0.33)[index]
                 rate /= 1 if len(workload.flows) == 3 else 0.36
                 rate *= 0.74 if trial.arm.name == "bulk_limited" else 1
-                seconds = (trial.warmup_ns + trial.duration_ns) / 1e9
+                seconds = trial.length_ns / 1e9
                 seed = trial.seed * 100 + index
                 for end in ("client", "server"):
                     sender = end == "client"
@@ -185,7 +185,7 @@ def write_trial(run: RunDirectory, trial: Trial) -> None:
                     (raw / iperf.output_name(workload, flow, end)).write_text(text)
     write_asbuilt(run.asbuilt(trial.name) / "before", trial)
     write_waits(run.asbuilt(trial.name) / "ended", trial)
-    window = [trial.warmup_ns / 1e9, (trial.warmup_ns + trial.duration_ns) / 1e9]
+    window = [trial.warmup_ns / 1e9, trial.length_ns / 1e9]
     facts = {
         "trial": msgspec.to_builtins(trial),
         "cpu_busy": 0.05 if len(trial.arm.workloads) == 1 else 0.31,

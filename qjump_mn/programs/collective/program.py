@@ -61,7 +61,7 @@ class CollectivePlan(
     def packets(self, trial: Trial) -> float:
         network = trial.network
         ranks = len(self.hosts or network.hosts)
-        seconds = (trial.warmup_ns + trial.duration_ns) / theory.NS_PER_S
+        seconds = trial.length_ns / theory.NS_PER_S
         return ranks * seconds * network.link.rate_bps / 8 / network.mtu_bytes
 
     def describe(self) -> str:
