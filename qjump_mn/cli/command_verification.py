@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import shlex
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from rich.console import Console
@@ -18,7 +19,7 @@ from qjump_mn.model.command import CommandTrial
 from qjump_mn.process import temp_dirs
 from qjump_mn.results import command_directory
 from qjump_mn.results.command_directory import CommandDirectory
-from qjump_mn.results.manifest import CommandManifest
+from qjump_mn.results.manifest import CommandManifest, TrialRecord
 
 
 def verify(
@@ -47,8 +48,8 @@ def finished(run: CommandDirectory) -> list[CommandTrial]:
 def repeat(
     run: CommandDirectory, trials: Sequence[CommandTrial], out: Console, stop: Stop | None = None
 ) -> int:
-    """Run these trials again in a temporary folder, and print which files differ; return the exit
-    code of :func:`repeated.compare`.
+    """Run these trials again in a temporary folder, as many at a time as there are cores; print
+    which files differ, and return the exit code of :func:`repeated.compare`.
 
     Raises :class:`UsageError` if what went into the run was changed.
     """
@@ -66,12 +67,22 @@ def repeat(
     with temp_dirs.folder() as folder:
         again = _create_repetition(Path(folder), manifest)
         again.enter_machine({"image": image.identity})
-        for trial in trials:
+        ending = stop or Stop()
+
+        def rerun(trial: CommandTrial) -> TrialRecord:
             target = again.prepare(trial.name)
-            record = running.trial(
-                image, command, run.own, trial.seed, target, show=lambda data: None, stop=stop
+            return running.trial(
+                image, command, run.own, trial.seed, target, show=lambda data: None, stop=ending
             )
-            again.finish(trial.name, record)
+
+        with ThreadPoolExecutor() as pool:  # each waits for a core of its own
+            try:
+                for trial, record in zip(trials, pool.map(rerun, trials), strict=True):
+                    again.finish(trial.name, record)
+            except BaseException:
+                ending.now()
+                pool.shutdown(cancel_futures=True)
+                raise
         return repeated.compare(run, again, [trial.name for trial in trials], out)
 
 

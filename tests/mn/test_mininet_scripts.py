@@ -77,13 +77,14 @@ def test_mininets_own_command_gives_the_same_bytes_again() -> None:
 
 
 def test_script_gets_its_words_and_its_files_and_code_come_back() -> None:
-    done = mn("own/net.py", "--count", "3", code=3)
+    done = mn("--seed", "1..2", "own/net.py", "--count", "3", code=3)
     assert "rtt min/avg/max/mdev = 8." in done.stdout
     assert "3 packets transmitted, 3 received" in last("files/ping.txt").read_text()
     assert "it wrote 1 file: results/mn-" in done.stderr
     assert sorted(path.name for path in Path("own").iterdir()) == ["net.py"]
     verified = subprocess.run(argv("verify"), capture_output=True, text=True)
     assert "identical: all" in verified.stdout, verified.stdout + verified.stderr
+    assert "2 of 2 seeds run again" in verified.stdout
 
 
 def test_tclink_is_a_wire_if_asked() -> None:
