@@ -14,7 +14,7 @@ from qjump_mn.model.link import Link as Link
 from qjump_mn.model.link import LinkChange as LinkChange
 from qjump_mn.model.link import LinkSpec as LinkSpec
 from qjump_mn.model.link import told_tolerance as told_tolerance
-from qjump_mn.model.units import Duration, Quantiles, Size, told_rate
+from qjump_mn.model.units import Duration, Quantiles, Size, told_rate, told_time
 
 FASTEST_BPS = 4 * 10**11
 
@@ -204,19 +204,19 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         drawn: dict[tuple[tuple[float, int], ...], list[str]] = {}
         for host, points in self.jittery:
             drawn.setdefault(points, []).append(host)
-        more = (
-            f", and in{'' if len(names) == len(self.hosts) else ' at ' + ', '.join(names)} "
-            f"{Quantiles(points)} more"
-            for points, names in drawn.items()
-        )
-        return f"hosts take {Duration(self.link.host_ns)} in and out{''.join(more)}"
+        times = [f"{told_time(self.link.host_ns)} in and out"] if self.link.host_ns else []
+        more = " more" if times else ""
+        for points, names in drawn.items():
+            where = "" if len(names) == len(self.hosts) else f" at {', '.join(names)}"
+            times.append(f"{Quantiles(points).told}{more} in{where}")
+        return f"hosts take {', and '.join(times)}"
 
     @property
     def told_switches(self) -> str:
         """The time that switches take, in words; empty if there is none."""
         if not self.link.switch_ns:
             return ""
-        return f"switches take {Duration(self.link.switch_ns)} a frame"
+        return f"switches take {told_time(self.link.switch_ns)} a frame"
 
     @property
     def told_impairments(self) -> str:

@@ -101,6 +101,12 @@ def told_rate(bps: float) -> str:
     return f"{bps / 1e9:.4g} Gb/s" if bps >= 1e9 else f"{bps / 1e6:.4g} Mb/s"
 
 
+def told_time(ns: float) -> str:
+    """Return a time as text for a sentence, with three digits: "5 us", "1.23 ms"."""
+    unit = next((unit for unit in ("s", "ms", "us") if ns >= Duration.units[unit]), "ns")
+    return f"{ns / Duration.units[unit]:.3g} {unit}"
+
+
 class Quantiles:
     """A distribution of times by its quantiles, with linear interpolation, as text such as
     ``0:25us,50:85us,100:126us``: half of the drawn times are at most 85us. Empty text: no time.
@@ -140,6 +146,15 @@ class Quantiles:
         if list(shares) != sorted(set(shares)) or list(times) != sorted(times):
             raise malformed
         return cls(tuple(points))
+
+    @property
+    def told(self) -> str:
+        """Range and median, in words."""
+        least, most = self.points[0][1], self.points[-1][1]
+        after = next(n for n, (percent, _) in enumerate(self.points) if percent >= 50)
+        (low, start), (high, end) = self.points[after - 1], self.points[after]
+        median = start + (end - start) * (50 - low) / (high - low)
+        return f"{told_time(least)} to {told_time(most)} (median {told_time(median)})"
 
     def __str__(self) -> str:
         return ",".join(f"{percent:.7g}:{Duration(ns)}" for percent, ns in self.points)

@@ -100,16 +100,16 @@ def test_skeleton_is_the_same_whatever_shapes_the_links() -> None:
         (network({"trunk_rate": "1Gbit"}), "10 Mb/s (1 Gb/s between switches) links", ""),
         (network({"tolerance": "2ppm"}), "10 Mb/s links (up to 2 ppm more)", ""),
         (network({"tolerance": "2ppm"}, **fabric(2)), "10 Mb/s links", ""),
-        (network({"host_time": "1us"}), "10 Mb/s links", "hosts take 1us in and out"),
+        (network({"host_time": "1us"}), "10 Mb/s links", "hosts take 1 us in and out"),
         (
             network({"host_jitter_of": {"h2": "0:0ns,100:1us"}}),
             "10 Mb/s links",
-            "hosts take 0ns in and out, and in at h2 0:0ns,100:1us more",
+            "hosts take 0 ns to 1 us (median 500 ns) in at h2",
         ),
         (
             network({"host_jitter": "0:0ns,100:1us"}),
             "10 Mb/s links",
-            "hosts take 0ns in and out, and in 0:0ns,100:1us more",
+            "hosts take 0 ns to 1 us (median 500 ns) in",
         ),
     ],
 )

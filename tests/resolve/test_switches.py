@@ -35,7 +35,7 @@ def test_every_switch_on_the_way_takes_its_time_once() -> None:
             assert f"delay {delay_ns}ns" in line
     # h8>s2>s0>s3>h10: three switches.
     assert [ns for _, ns in network.speeds("h8", "h10")] == [41_500, 1_500, 1_500, 40_000]
-    assert network.told_switches == "switches take 1.5us a frame"
+    assert network.told_switches == "switches take 1.5 us a frame"
     assert network.skeleton() == plan("fig3a", "smoke", []).arms[0].network.skeleton()
 
 
