@@ -16,8 +16,6 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
     "double": float,
 }
 
-_BITS = {"int32": 32, "int64": 64}
-
 KINDS = tuple(_PARSERS)
 """The possible types of a column."""
 
@@ -34,22 +32,6 @@ def text(columns: Iterable[str], rows: Iterable[Sequence[Any]]) -> str:
         *(",".join("" if value is None else str(value) for value in row) for row in rows),
     ]
     return "\n".join(lines) + "\n"
-
-
-def is_a(kind: str, value: object) -> bool:
-    """Whether a column of type ``kind`` reads ``value`` back as :func:`text` writes it."""
-    if value is None:
-        return True
-    written = str(value)
-    try:
-        parsed = _PARSERS[kind](written)
-    except ValueError:
-        return False
-    return not (kind == "string" and set(written) & set(",\r\n")) and _fits(kind, parsed)
-
-
-def _fits(kind: str, value: Any) -> bool:
-    return kind not in _BITS or -(1 << _BITS[kind] - 1) <= value < 1 << _BITS[kind] - 1
 
 
 def columns(

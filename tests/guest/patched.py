@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from qjump_mn.toolbox import Tree, series
-from tests.guest import trees
+from qjump_mn.toolbox import Tree
+from tests.guest import series_sources, trees
 
 SOURCES = Path(__file__).resolve().parents[2] / "kmod-patches"
 AUTHOR = "A U Thor <author@example.org>"
@@ -18,17 +18,17 @@ AUTHOR = "A U Thor <author@example.org>"
 
 @pytest.fixture(scope="session")
 def tools() -> Tree:
-    return trees.needed(series.tools)
+    return trees.needed(series_sources.tools)
 
 
 @pytest.fixture(scope="session")
 def source(tools: Tree) -> Path:
-    return trees.needed(series.kernel)
+    return trees.needed(series_sources.kernel)
 
 
 @pytest.fixture(scope="session")
 def tc_source() -> Path:
-    return trees.needed(series.iproute2)
+    return trees.needed(series_sources.iproute2)
 
 
 def written(tree: Path, folder: Path) -> list[Path]:

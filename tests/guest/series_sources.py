@@ -1,4 +1,4 @@
-"""Get the sources that kmod-patches/series is written against, for tests: Linux 7.x and iproute2.
+"""Get the sources that kmod-patches/series is written against: Linux 7.x and iproute2.
 
 The kernel is Debian's source with Debian's configuration. Drivers, file systems, sound and other
 architectures are left out, because a module of net/sched builds without them.
