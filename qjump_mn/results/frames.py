@@ -1,4 +1,5 @@
-"""Read what the guest recorded of every frame (steps/frames.py)."""
+"""Read and write what was recorded of every frame, in the guest (steps/frames.py) or of the
+simulator's trace (simulation/recording.py)."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ class Columns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class Recorded(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The file: every frame that waited or crossed a wire between ``from_ns`` and ``to_ns`` of the
-    guest's monotonic clock, but the ``lost`` last events, for which there was no room. ``heads``
+    trial's clock, but the ``lost`` last events, for which there was no room. ``heads``
     has the different first bytes of frames, each after its length in one byte."""
 
     from_ns: int
@@ -112,6 +113,28 @@ def read(trial: Path) -> Frames | None:
         heads=heads,
     )  # fmt: skip
     return frames._replace(to_ns=_complete_until(frames)) if recorded.lost else frames
+
+
+def encode(frames: Frames) -> bytes:
+    """Return the file with these frames."""
+
+    def packed(data: bytes) -> str:
+        return base64.b64encode(zlib.compress(data, 9)).decode()
+
+    columns = {
+        **frames._asdict(),
+        "arrival": np.diff(frames.arrival, prepend=0),
+        "packet": frames.head,
+    }
+    recorded = Recorded(
+        frames.from_ns, frames.to_ns, frames.lost, frames.devices,
+        Columns(**{
+            name: packed(columns[name].astype("<i8").tobytes())
+            for name in Columns.__struct_fields__
+        }),
+        packed(b"".join(bytes([len(head)]) + head for head in frames.heads)),
+    )  # fmt: skip
+    return msgspec.json.encode(recorded) + b"\n"
 
 
 def _check(

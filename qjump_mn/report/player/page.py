@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from qjump_mn.model.plan import ArmPlan, Plan
+from qjump_mn.model.watch import SIMULATED
 from qjump_mn.process.files import write_atomically
 from qjump_mn.programs.facts import TrialTables
 from qjump_mn.report import pages, templating
@@ -17,6 +18,8 @@ from qjump_mn.results.manifest import Manifest
 
 MAX_ROWS = 400_000
 """Frames of all arms in the page; further arms are left out."""
+
+_IN_HOSTS = "What waits in a host, in its limiter or before its link: the trace begins on the link."
 
 _STYLES, _SCRIPTS = ("report.css", "timeline.css", "player.css"), ("player.js", "player-view.js")
 
@@ -39,6 +42,7 @@ def _read(
 ) -> tuple[list[Watched], list[str]]:
     """Return the arms' frames, those of the figure first, and sentences on what is missing."""
     watch, rows = manifest.plan.run.watch, 0
+    simulated = manifest.backend == SIMULATED
     watched: list[Watched] = []
     notes: list[str] = []
     assert watch is not None
@@ -58,17 +62,19 @@ def _read(
             rows += len(found.device)
             zero_ns = tables.facts.began_ns + watch.start_ns
             watched.append(Watched(arm, tables.trial.network, found, zero_ns))
-            notes += _about(watched[-1])
-    return watched, notes
+            notes += _about(watched[-1], simulated=simulated)
+    return watched, [*notes, _IN_HOSTS] if simulated else notes
 
 
-def _about(one: Watched) -> Iterator[str]:
+def _about(one: Watched, *, simulated: bool) -> Iterator[str]:
     if one.frames.lost:
         until_ms = (one.frames.to_ns - one.zero_ns) / 1e6
         yield (
             f"{one.arm.label}: there was room for {len(one.frames.device)} frames and drops, so "
             f"it ends after {until_ms:.6g} ms."
         )
+    if simulated:
+        return
     if one.arm.scheme.switch_port or one.arm.scheme.trunk_port:
         yield f"{one.arm.label}: what waits in the scheme's own queues is not seen."
     if one.arm.qjump is not None:
