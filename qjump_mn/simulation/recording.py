@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections import defaultdict, deque
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -63,10 +63,9 @@ def record(staged: Staged, outcome: qjump_sim.Outcome) -> bytes:
         stop = min(end, first + span + drained)
         traced = _traced(staged, stop)
         found = _frames(staged, traced, first, last)
-        if stop == end or found.lost:
+        is_full = len(found.device) >= MAX_FRAMES or traced.counters["hops"] > MAX_TRACED
+        if stop == end or is_full:
             return frames.encode(found)
-        if traced.counters["hops"] > MAX_TRACED:
-            return frames.encode(found._replace(lost=1))  # at least
         span *= 2
 
 
@@ -85,35 +84,44 @@ def _traced(staged: Staged, stop: int) -> qjump_sim.Outcome:
 
 
 class _Rows(NamedTuple):
-    """Rows of a trace by their ``place``, in the order of their starts and drops; times in ps.
+    """Frames in the order of their starts and drops; times in ps.
 
-    A packet, which has the index of its first row, came to the port at ``arrival`` and was sent or
-    dropped at ``start``.
+    What the frame is says the row ``place`` of the trace; ``packet`` is that of its packet's first.
+    It came to the port ``link`` at ``arrival``, was sent or dropped at ``start``, and was at the
+    other end at ``end``. What still waits has the trace's end for both.
     """
 
     place: Numbers
-    start: Numbers
-    arrival: Numbers
     packet: Numbers
+    link: Numbers
+    dropped: Numbers
+    arrival: Numbers
+    start: Numbers
+    end: Numbers
+
+    def of(self, chosen: Any) -> _Rows:
+        """Return the chosen rows."""
+        return _Rows(*(column[chosen] for column in self))
 
 
 def _frames(staged: Staged, traced: qjump_sim.Outcome, first: int, last: int) -> Frames:
-    """Return the frames from ``first`` to ``last``, or as long as the trace has all."""
+    """Return the frames from ``first`` to ``last``, or until there is no room for more."""
     network, trace = staged.trial.network, traced.trace
     assert trace is not None and traced.series is not None
     names = node_names(network)
     ports = [(names[begin], names[end]) for begin, end in traced.series.ports]
     crossing = _crossing(network, ports, trace)
     start = trace.at - np.where(trace.dropped, 0, crossing)
-    index = np.flatnonzero(start >= first - _HOPS * full_buffer(network))
-    index = index[np.argsort(start[index], kind="stable")]
-    rows, unsent = _follow(trace, ports, set(network.hosts), index, start[index])
-    if traced.counters["in_flight"]:
-        last = max(first, min(last, *unsent, traced.end - int(crossing.max(initial=0))))
-    inside = (trace.at[rows.place] >= first) & (rows.arrival < last)
-    rows = _Rows(*(column[inside][:MAX_FRAMES] for column in rows))
-    found = _recorded(staged, trace, ports, rows, first, last)
-    return found._replace(lost=max(0, int(inside.sum()) - MAX_FRAMES))
+    place = np.flatnonzero(start >= first - _HOPS * full_buffer(network))
+    place = place[np.argsort(start[place], kind="stable")]
+    rows = _follow(staged, trace, ports, place, start[place], traced.end)
+    if traced.counters["in_flight"]:  # some may have been sent whose arrival is not in the trace
+        last = max(first, min(last, traced.end - int(crossing.max(initial=0))))
+    rows = rows.of((rows.end >= first) & (rows.arrival < last))
+    if len(rows.start) > MAX_FRAMES:
+        last = int(rows.start[MAX_FRAMES])
+        rows = rows.of(rows.arrival < last)
+    return _recorded(staged, trace, ports, rows, first, last)
 
 
 def _crossing(network: Network, ports: Sequence[Ends], trace: qjump_sim.Trace) -> Numbers:
@@ -130,33 +138,44 @@ def _crossing(network: Network, ports: Sequence[Ends], trace: qjump_sim.Trace) -
 
 
 def _follow(
-    trace: qjump_sim.Trace, ports: Sequence[Ends], hosts: set[str], index: Numbers, start: Numbers
-) -> tuple[_Rows, list[int]]:
-    """Follow packets from port to port through rows in the order of their ``start``. Return also
-    when those came that still wait.
+    staged: Staged,
+    trace: qjump_sim.Trace,
+    ports: Sequence[Ends],
+    place: Numbers,
+    start: Numbers,
+    end: int,
+) -> _Rows:
+    """Follow packets from port to port through the rows ``place``, which are in the order of their
+    ``start``; the trace ends at ``end``.
 
     Queues are taken to keep the order of packets that the trace cannot distinguish. What waits in a
     host is not in the trace.
     """
-    columns = (trace.flow, trace.kind, trace.seq, trace.src, trace.dst, trace.bytes)
-    keys = zip(*(column[index].tolist() for column in columns), strict=True)
-    rows = zip(
-        keys, start.tolist(), trace.at[index].tolist(), trace.link[index].tolist(),
-        trace.dropped[index].tolist(), strict=True,
-    )  # fmt: skip
-    waiting: dict[tuple[object, ...], deque[tuple[int, int]]] = defaultdict(deque)
-    arrivals, packet = start.tolist(), index.tolist()
-    for row, (key, at, end, link, dropped) in enumerate(rows):
+    network = staged.trial.network
+    hosts, numbered = set(network.hosts), {port: number for number, port in enumerate(ports)}
+    of_host = {number: host for host, number in numbers(network).items()}
+    kinds = (trace.flow, trace.kind, trace.seq, trace.src, trace.dst, trace.bytes)
+    keys = zip(*(column[place].tolist() for column in kinds), strict=True)
+    columns = (place, start, trace.at[place], trace.link[place], trace.dropped[place])
+    waiting: dict[Any, deque[tuple[int, int, int]]] = defaultdict(deque)
+    rows: list[tuple[int, ...]] = []
+    for key, row, at, arrived, link, dropped in zip(
+        keys, *(column.tolist() for column in columns), strict=True
+    ):
         near, far = ports[link]
-        came = waiting[near, key]
+        came, packet, arrival = waiting[near, key], row, at
         if came and dropped and came[-1][0] <= at:  # usually the one that came last
-            packet[row] = came.pop()[1]
+            _, packet, _ = came.pop()
         elif came and came[0][0] <= at:
-            arrivals[row], packet[row] = came.popleft()
+            arrival, packet, _ = came.popleft()
+        rows.append((row, packet, link, dropped, arrival, at, arrived))
         if not dropped and far not in hosts:
-            waiting[far, key].append((end, packet[row]))
-    unsent = [at for came in waiting.values() for at, _ in came]
-    return _Rows(index, start, np.array(arrivals, int), np.array(packet, int)), unsent
+            waiting[far, key].append((arrived, packet, row))
+    for (node, key), came in waiting.items():
+        way = network.path(*(of_host[host] for host in key[3:5])) if came else ()
+        links = [numbered[port] for port in way if port[0] == node]
+        rows += [(row, packet, links[0], 0, at, end, end) for at, packet, row in came]
+    return _Rows(*np.array(rows, dtype=np.int64).reshape(-1, len(_Rows._fields)).T)
 
 
 def _recorded(
@@ -169,25 +188,25 @@ def _recorded(
 ) -> Frames:
     """Return rows as the guest records them; times are cut to ns."""
     arm, network = staged.trial.arm, staged.trial.network
-    devices = network.interfaces()
+    devices, dropped = network.interfaces(), rows.dropped == 1
     level = 7 - trace.level[rows.place] if arm.uses_levels else np.zeros(len(rows.place), int)
-    length = np.maximum(1, trace.bytes[rows.place] - theory.AROUND_FRAME_BYTES)
-    dropped = trace.dropped[rows.place] == 1
-    arrival = np.where(dropped, rows.start, rows.arrival) // qjump_sim.NS
-    waited = rows.start // qjump_sim.NS - arrival
+    arrival, start, end = (
+        column // qjump_sim.NS for column in (rows.arrival, rows.start, rows.end)
+    )
+    arrival = np.where(dropped, start, arrival)
     packets, head = np.unique(rows.packet, return_inverse=True)
     return Frames(
         from_ns=first // qjump_sim.NS,
         to_ns=last // qjump_sim.NS,
         lost=0,
         devices=[devices[port] for port in ports],
-        device=trace.link[rows.place],
+        device=rows.link,
         level=level,
-        length=length,
+        length=np.maximum(1, trace.bytes[rows.place] - theory.AROUND_FRAME_BYTES),
         tag=level << 13 | network.vlan if arm.uses_levels else np.full(len(level), -1),
         arrival=arrival,
-        waited=np.where(dropped, -1, waited),
-        crossed=np.where(dropped, 0, trace.at[rows.place] // qjump_sim.NS - arrival - waited),
+        waited=np.where(dropped, -1, start - arrival),
+        crossed=np.where(dropped, 0, end - start),
         head=head,
         heads=_heads(staged, trace, packets),
     )

@@ -139,7 +139,10 @@ def test_the_recording_ends_with_the_last_frame_for_which_there_is_room(
     )  # fmt: skip
     found = frames.read(tmp_path)
     assert found is not None
-    assert len(found.device) == 20_000 and found.lost
+    # What waits at the end is there too, in three queues of at most 1,000 packets.
+    assert 20_000 <= len(found.device) < 23_000 and not found.lost
+    # Several may start at the last instant.
+    assert np.sum(found.start <= found.to_ns) == pytest.approx(20_000, abs=10)
     assert 2e6 < found.to_ns - found.from_ns < 20e6
 
 

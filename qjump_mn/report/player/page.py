@@ -21,7 +21,14 @@ MAX_ROWS = 400_000
 
 _IN_HOSTS = "What waits in a host, in its limiter or before its link: the trace begins on the link."
 
-_STYLES, _SCRIPTS = ("report.css", "timeline.css", "player.css"), ("player.js", "player-view.js")
+_STYLES, _SCRIPTS = (
+    ("report.css", "timeline.css", "player.css"),
+    (
+        "player.js",
+        "player-view.js",
+        "player-recorded.js",
+    ),
+)
 
 
 def write(run: RunDirectory, manifest: Manifest, data: Sequence[TrialTables]) -> None:
@@ -62,16 +69,16 @@ def _read(
             rows += len(found.device)
             zero_ns = tables.facts.began_ns + watch.start_ns
             watched.append(Watched(arm, tables.trial.network, found, zero_ns))
-            notes += _about(watched[-1], simulated=simulated)
+            notes += _about(watched[-1], watch.length_ns, simulated=simulated)
     return watched, [*notes, _IN_HOSTS] if simulated else notes
 
 
-def _about(one: Watched, *, simulated: bool) -> Iterator[str]:
-    if one.frames.lost:
-        until_ms = (one.frames.to_ns - one.zero_ns) / 1e6
+def _about(one: Watched, length_ns: int, *, simulated: bool) -> Iterator[str]:
+    lasted_ns = one.frames.to_ns - one.zero_ns
+    if lasted_ns < length_ns:
         yield (
             f"{one.arm.label}: there was room for {len(one.frames.device)} frames and drops, so "
-            f"it ends after {until_ms:.6g} ms."
+            f"it ends after {lasted_ns / 1e6:.6g} ms."
         )
     if simulated:
         return
@@ -110,7 +117,6 @@ def _context(
     return {
         "plan": plan,
         "run": run.path.name,
-        "labels": [one.arm.label for one in watched],
         "notes": notes,
         "style": pages.asset(_STYLES),
         "script": pages.asset(_SCRIPTS),
