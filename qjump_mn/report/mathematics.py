@@ -90,12 +90,13 @@ def _in_line(state: StateInline, silent: bool) -> bool:
 
 def _as_block(state: StateBlock, first: int, last: int, silent: bool) -> bool:
     """Parse lines from one that begins with two dollar signs to one that ends with them."""
+    begin = state.bMarks[first] + state.tShift[first]
+    if not state.src.startswith(_FENCE, begin) or state.is_code_block(first):
+        return False
     lines = [
         state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]].strip()
         for line in range(first, last)
     ]
-    if not lines[0].startswith(_FENCE) or state.is_code_block(first):
-        return False
     lines[0] = lines[0].removeprefix(_FENCE)
     end = next((place for place, line in enumerate(lines) if line.endswith(_FENCE)), None)
     if end is None or not (tex := "\n".join(lines[: end + 1]).removesuffix(_FENCE).strip()):

@@ -151,4 +151,5 @@ def test_a_part_whose_trace_would_be_too_long_is_refused(tmp_path: Path) -> None
     done = execute(command(tmp_path, *long))
     assert done.returncode == 2
     assert "--watch: the simulator's trace begins with the trial, and before this" in done.stderr
+    assert "more than 4 million" in done.stderr
     assert not any(tmp_path.iterdir())
