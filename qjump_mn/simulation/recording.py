@@ -34,7 +34,10 @@ _SHARE = 8
 """Of the time before a recording, the part that is simulated to estimate its trace."""
 
 _HOPS = 8
-"""Queues in which a packet may have waited before the recording."""
+"""Full queues through which a packet may have come before the recording."""
+
+_AFTER = 1
+"""Full queues that are sent after the recording, so that the waits of most frames are known."""
 
 
 def check(staged: Staged) -> None:
@@ -55,7 +58,7 @@ def check(staged: Staged) -> None:
 def record(staged: Staged, outcome: qjump_sim.Outcome) -> bytes:
     """Return the file of the recorded frames; ``outcome`` is that of the whole trial."""
     first, last = _part(staged)
-    drained = full_buffer(staged.trial.network)
+    drained = _AFTER * full_buffer(staged.trial.network)
     end = min(last + drained, outcome.end)
     # In this time about as many frames cross links as there is room for.
     span = MAX_FRAMES * outcome.end // max(1, outcome.counters["hops"])
@@ -88,7 +91,7 @@ class _Rows(NamedTuple):
 
     What the frame is says the row ``place`` of the trace; ``packet`` is that of its packet's first.
     It came to the port ``link`` at ``arrival``, was sent or dropped at ``start``, and was at the
-    other end at ``end``. What still waits has the trace's end for both.
+    other end at ``end``. What still waits has the trace's end for ``start``, and no ``end``: -1.
     """
 
     place: Numbers
@@ -117,7 +120,7 @@ def _frames(staged: Staged, traced: qjump_sim.Outcome, first: int, last: int) ->
     rows = _follow(staged, trace, ports, place, start[place], traced.end)
     if traced.counters["in_flight"]:  # some may have been sent whose arrival is not in the trace
         last = max(first, min(last, traced.end - int(crossing.max(initial=0))))
-    rows = rows.of((rows.end >= first) & (rows.arrival < last))
+    rows = rows.of(((rows.end >= first) | (rows.end < 0)) & (rows.arrival < last))
     if len(rows.start) > MAX_FRAMES:
         last = int(rows.start[MAX_FRAMES])
         rows = rows.of(rows.arrival < last)
@@ -174,7 +177,7 @@ def _follow(
     for (node, key), came in waiting.items():
         way = network.path(*(of_host[host] for host in key[3:5])) if came else ()
         links = [numbered[port] for port in way if port[0] == node]
-        rows += [(row, packet, links[0], 0, at, end, end) for at, packet, row in came]
+        rows += [(row, packet, links[0], 0, at, end, -1) for at, packet, row in came]
     return _Rows(*np.array(rows, dtype=np.int64).reshape(-1, len(_Rows._fields)).T)
 
 
@@ -206,7 +209,7 @@ def _recorded(
         tag=level << 13 | network.vlan if arm.uses_levels else np.full(len(level), -1),
         arrival=arrival,
         waited=np.where(dropped, -1, start - arrival),
-        crossed=np.where(dropped, 0, end - start),
+        crossed=np.where(dropped, 0, np.where(rows.end < 0, -1, end - start)),
         head=head,
         heads=_heads(staged, trace, packets),
     )

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -122,28 +123,51 @@ def test_packets_are_followed_from_port_to_port(watched: RunDirectory, arm: str)
     assert checked > 5_000
 
 
-def test_the_recording_ends_with_the_last_frame_for_which_there_is_room(
-    package: Path, tmp_path: Path
-) -> None:
-    plan = resolve.plan(
-        *SHORT[:1], "10g", [*SHORT[4::2]], only=ARMS[:1], watched="0s:60ms"
-    )  # fmt: skip
+def recorded(package: Path, folder: Path, change: str, part: str) -> Frames:
+    """The frames of the contended arm, with a constant of the recording changed."""
+    plan = resolve.plan("fig3a", "10g", [*SHORT[4::2]], only=ARMS, watched=part)
     script = (
         "import sys; from qjump_mn.simulation import recording, __main__ as main\n"
-        "recording.MAX_FRAMES = 20_000\nsys.exit(main.main())"
+        f"recording.{change}\nsys.exit(main.main())"
     )
     path = os.pathsep.join([str(package), str(Path(__file__).parents[2])])
     subprocess.run(
-        [sys.executable, "-c", script, str(tmp_path)], check=True,
+        [sys.executable, "-c", script, str(folder)], check=True,
         input=msgspec.json.encode(plan.trials()[0]), env={**os.environ, "PYTHONPATH": path},
     )  # fmt: skip
-    found = frames.read(tmp_path)
+    found = frames.read(folder)
     assert found is not None
+    return found
+
+
+def test_the_recording_ends_with_the_last_frame_for_which_there_is_room(
+    package: Path, tmp_path: Path
+) -> None:
+    found = recorded(package, tmp_path, "MAX_FRAMES = 20_000", "0s:60ms")
     # What waits at the end is there too, in three queues of at most 1,000 packets.
     assert 20_000 <= len(found.device) < 23_000 and not found.lost
     # Several may start at the last instant.
     assert np.sum(found.start <= found.to_ns) == pytest.approx(20_000, abs=10)
     assert 2e6 < found.to_ns - found.from_ns < 20e6
+
+
+def test_what_waits_when_the_trace_ends_is_there_but_in_no_export(
+    package: Path, watched: RunDirectory, tmp_path: Path
+) -> None:
+    found = recorded(package, tmp_path, "_AFTER = 0", "5ms:2ms")
+    waits = found.crossed < 0
+    assert waits.sum() > 100
+    assert np.all(found.start[waits] >= found.to_ns) and not found.dropped[waits].any()
+    assert len(found.known().device) == len(found.device) - waits.sum()
+
+    def rows(these: Frames, some: Any) -> set[tuple[str, int, bytes]]:
+        columns = zip(these.device[some], these.arrival[some], these.head[some], strict=True)
+        return {(these.devices[one], int(at), these.heads[head]) for one, at, head in columns}
+
+    # A longer recording has them too, and there they are sent later.
+    whole = frames_of(watched, "contended")
+    late = (whole.start >= found.to_ns) & (whole.arrival < found.to_ns) & ~whole.dropped
+    assert rows(found, (found.start >= found.to_ns) & ~found.dropped) == rows(whole, late)
 
 
 def test_a_part_whose_trace_would_be_too_long_is_refused(tmp_path: Path) -> None:
