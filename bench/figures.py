@@ -115,17 +115,24 @@ RUN = re.compile(
 VERDICT = re.compile(r"^\| ([A-Z][A-Z ]+[A-Z]) \|", re.MULTILINE)
 
 
+def title(page: str) -> str:
+    """Return the title of a page."""
+    return page.splitlines()[0].removeprefix("# ")
+
+
+def verdicts(page: str) -> str:
+    """Return the numbers of a page's verdicts."""
+    counts = Counter(VERDICT.findall(page))
+    return ", ".join(f"{counts[one]} {one}" for one in formatting.MEANINGS if counts[one])
+
+
 def summary(pages: Mapping[str, str]) -> str:
     """Return the table of all pages, with the numbers of their verdicts."""
-    rows = []
-    for name, text in pages.items():
-        if run := RUN.search(text):
-            counts = Counter(VERDICT.findall(text))
-            verdicts = ", ".join(
-                f"{counts[verdict]} {verdict}" for verdict in formatting.MEANINGS if counts[verdict]
-            )
-            title = text.splitlines()[0].removeprefix("# ")
-            rows.append((f"[{title}](figures/{name}.md)", f"`{run['preset']}`", verdicts))
+    rows = [
+        (f"[{title(text)}](figures/{name}.md)", f"`{run['preset']}`", verdicts(text))
+        for name, text in pages.items()
+        if (run := RUN.search(text))
+    ]
     return table(["figure", "preset", "verdicts"], rows)
 
 

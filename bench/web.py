@@ -24,6 +24,8 @@ from qjump_mn.report import pages, templating
 from qjump_mn.toolbox import webassembly
 
 SOURCES = ROOT / "simulator/web"
+PLAYER = "globalThis.player = { showRecording, shown, go, state, micros };\n"
+"""What the rest of the page, and tests, use of the player."""
 PLACE = "simulator/index.html"
 """The page's path below the documentation's site."""
 
@@ -44,17 +46,26 @@ def main(arguments: list[str]) -> int:
 def page() -> str:
     """Return the page. Raises MachineError if the simulator cannot be compiled."""
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(SOURCES), autoescape=True, undefined=jinja2.StrictUndefined
+        loader=jinja2.FileSystemLoader([SOURCES, templating.FOLDER]),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
     )
     module = gzip.compress(webassembly.module(_say).read_bytes(), mtime=0)
-    style = (templating.FOLDER / "report.css").read_text() + _sources("page.css")
+    style = _player("report.css", "timeline.css", "player.css") + _sources("page.css")
+    # In a block, the player's names are its own.
+    player = f"{{\n{_player('player.js', 'player-view.js')}{PLAYER}}}\n"
+    page = _sources("equations.js", "scenario.js", "pictures.js", "page.js")
     text: str = environment.get_template("page.html.jinja").render(
         module=base64.b64encode(module).decode(),
-        worker=Markup(_sources("equations.js", "scenario.js", "worker.js")),
-        script=pages.inline(_sources("equations.js", "scenario.js", "pictures.js", "page.js")),
+        worker=Markup(_sources("equations.js", "scenario.js", "frames.js", "worker.js")),
+        script=pages.inline('"use strict";\n' + player + page),
         style=pages.inline(style),
     )
     return text
+
+
+def _player(*names: str) -> str:
+    return "".join((templating.FOLDER / name).read_text() for name in names)
 
 
 def _sources(*names: str) -> str:

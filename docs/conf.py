@@ -9,10 +9,11 @@ of the site's contents, and a page that it leaves out is a warning.
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import qjump_mn
-from bench import figures, marks, simulator_api
+from bench import figures, gallery, marks, simulator_api
 from bench.web import PLACE
 
 project = "qjump-mn"
@@ -49,6 +50,8 @@ html_theme = "furo"
 html_title = f"qjump-mn {release}"
 html_copy_source = False
 html_additional_pages = {"index": "index.html"}
+html_static_path = ["static"]
+html_css_files = ["gallery.css"]
 templates_path = ["templates"]
 
 
@@ -80,6 +83,18 @@ def _complete(app: Any, page: str, source: list[str]) -> None:
         source[0] = source[0].replace(f"`{PLACE}` of the site", link)
 
 
+def _show_thumbnails(app: Any, page: str, template: str, context: Any, tree: Any) -> None:
+    if page == "docs/gallery":
+        context["body"] = gallery.with_thumbnails(context["body"])
+
+
+def _finish(app: Any, exception: Exception | None) -> None:
+    if exception is None:
+        gallery.write_thumbnails(Path(app.outdir))
+
+
 def setup(app: Any) -> None:
     """Connect to Sphinx, which calls this first."""
     app.connect("source-read", _complete)
+    app.connect("html-page-context", _show_thumbnails)
+    app.connect("build-finished", _finish)

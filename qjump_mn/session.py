@@ -349,7 +349,7 @@ def _check_length(plan: Plan, backend: Backend) -> None:
 
 
 def _check_watch(plan: Plan, backend: str) -> None:
-    watch.check(plan.run.watch, {arm.name: arm.network.model for arm in plan.run.arms}, backend)
+    watch.check(plan.run.watch, {arm.name: arm.network for arm in plan.run.arms}, backend)
 
 
 def backend_name(plan: Plan, name: str = "") -> str:

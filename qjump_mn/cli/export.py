@@ -71,4 +71,4 @@ def _frames(run: RunDirectory, trial: Trial) -> Frames:
         raise LostError(f"{trial.name}: its frames cannot be read: {error}") from None
     if found is None:
         raise LostError(f"{trial.name}: its file of frames is missing")
-    return found
+    return found.known()

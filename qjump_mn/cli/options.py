@@ -300,7 +300,8 @@ Watch = Annotated[
         "--watch",
         metavar="[START:LENGTH]",
         help="record every frame of this part of the measurement, such as 2s:100ms, and write "
-        "player.html, in which packets move; without a part, from a quarter of it on",
+        "player.html, in which packets move; without a part, from a quarter of it on, in the "
+        "simulator its beginning",
         show_default=False,
     ),
 ]

@@ -1,4 +1,4 @@
-"""A part of the measurement in which every frame on every wire is recorded, for the player."""
+"""A part of the measurement in which every frame on every link is recorded, for the player."""
 
 from __future__ import annotations
 
@@ -6,11 +6,22 @@ from collections.abc import Mapping
 
 import msgspec
 
+from qjump_mn import theory
 from qjump_mn.errors import UsageError
+from qjump_mn.model.topology import Network
 from qjump_mn.model.units import Duration
 
 USUAL = "usual"
 """The option's value where none is given: see :func:`parse`."""
+
+MAX_FRAMES = 100_000
+"""About so many frames and drops are recorded at most; the recording ends with the last one."""
+
+SIMULATED = "simulator"
+"""The backend whose trace of packets begins with the trial."""
+
+_USUAL_PACKETS = 10_000
+"""The usual part of a simulated measurement, in full-size packets of the slowest link."""
 
 
 class Watch(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -20,15 +31,19 @@ class Watch(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     length_ns: int
 
 
-def parse(text: str, duration_ns: int) -> Watch | None:
+def parse(text: str, duration_ns: int, simulated_ns: int = 0) -> Watch | None:
     """Return the part that ``START:LENGTH`` names, such as 2.5s:100ms; None for "".
 
-    :data:`USUAL` is from a quarter of the measurement to its end. Raises :class:`UsageError` for a
-    part that is not within the measurement, which lasts ``duration_ns``.
+    :data:`USUAL` is from a quarter of the measurement to its end; in the simulator, whose trace
+    begins with the trial, the first ``simulated_ns`` (:func:`simulated_ns`). Raises
+    :class:`UsageError` for a part that is not within the measurement, which lasts ``duration_ns``;
+    0 if it ends by itself.
     """
     if not text:
         return None
     if text == USUAL:
+        if simulated_ns:
+            return Watch(start_ns=0, length_ns=min(simulated_ns, duration_ns or simulated_ns))
         start_ns = duration_ns // 4
         return Watch(start_ns=start_ns, length_ns=duration_ns - start_ns)
     start, colon, length = text.partition(":")
@@ -38,7 +53,7 @@ def parse(text: str, duration_ns: int) -> Watch | None:
         watch = Watch(start_ns=int(Duration.parse(start)), length_ns=int(Duration.parse(length)))
     except UsageError as error:
         raise UsageError(f"--watch: {error}") from None
-    if not watch.length_ns or watch.start_ns + watch.length_ns > duration_ns:
+    if not watch.length_ns or 0 < duration_ns < watch.start_ns + watch.length_ns:
         raise UsageError(
             f"--watch: {text} is not within the measurement, which lasts {Duration(duration_ns)}: "
             "choose an earlier or shorter part"
@@ -46,20 +61,32 @@ def parse(text: str, duration_ns: int) -> Watch | None:
     return watch
 
 
-def check(watch: Watch | None, models: Mapping[str, str], backend: str) -> None:
+def simulated_ns(network: Network) -> int:
+    """Return the length of the part that is usual in the simulator."""
+    frame = theory.frame_bytes(network.mtu_bytes)
+    return _USUAL_PACKETS * theory.occupancy_ns(frame, network.slowest_bps)
+
+
+def check(watch: Watch | None, networks: Mapping[str, Network], backend: str) -> None:
     """Raise :class:`UsageError` if frames are to be recorded where that is not possible.
 
-    ``models`` is the model of the links by arm.
+    ``networks`` are those of the arms.
     """
     if watch is None:
         return
-    if backend != "guest":
+    if backend not in ("guest", SIMULATED):
         raise UsageError(
-            f"--watch records frames in the guest, and this run is for the {backend}: leave it out"
+            f"--watch records frames in the guest and in the simulator, and this run is for the "
+            f"{backend}: leave it out"
         )
-    for arm, model in models.items():
-        if model != "wire":
+    for arm, network in networks.items():
+        if network.fabric is not None or network.cables:
+            raise UsageError(
+                f"--watch draws networks that are trees, and that of arm {arm} has several paths: "
+                "leave it out, or choose other arms with --arms"
+            )
+        if backend == "guest" and network.model != "wire":
             raise UsageError(
                 f"--watch records frames on wires, and arm {arm} has links of the model "
-                f"{model!r}: leave it out, or choose other arms with --arms"
+                f"{network.model!r}: leave it out, or choose other arms with --arms"
             )

@@ -149,7 +149,10 @@ def _plain(inline: Token) -> str:
 
 
 def _html(text: str, folder: Path) -> markupsafe.Markup:
+    from qjump_mn.report import mathematics  # matplotlib takes half a second to import
+
     renderer = markdown.parser()
+    mathematics.enable(renderer)
     renderer.add_render_rule("html_inline", _as_text)
     renderer.add_render_rule("html_block", _as_paragraph)
     renderer.add_render_rule("image", _picture)

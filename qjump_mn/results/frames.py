@@ -1,4 +1,5 @@
-"""Read what the guest recorded of every frame (steps/frames.py)."""
+"""Read and write what was recorded of every frame, in the guest (steps/frames.py) or of the
+simulator's trace (simulation/recording.py)."""
 
 from __future__ import annotations
 
@@ -38,8 +39,8 @@ class Columns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class Recorded(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The file: every frame that waited or crossed a wire between ``from_ns`` and ``to_ns`` of the
-    guest's monotonic clock, but the ``lost`` last events, for which there was no room. ``heads``
-    has the different first bytes of frames, each after its length in one byte."""
+    trial's clock, but the ``lost`` last events, for which there was no room. ``heads`` has the
+    different first bytes of frames, each after its length in one byte."""
 
     from_ns: int
     to_ns: int
@@ -54,9 +55,10 @@ class Frames(NamedTuple):
 
     ``device`` is the index of the sending port in ``devices``; ``length`` is in bytes with FCS,
     ``tag`` is that of 802.1Q, or -1; times are ns. A frame came to the port at ``arrival``, waited
-    for ``waited``, and was at the other end ``crossed`` later; it was dropped if ``waited`` is -1.
-    ``head`` is the index of the frame's first bytes, without its tag, in ``heads``. Between
-    ``from_ns`` and ``to_ns`` no frame is missing; ``lost`` events came later.
+    for ``waited``, and was at the other end ``crossed`` later. It was dropped if ``waited`` is -1;
+    if ``crossed`` is -1, it waited at least so long, and no more is known of it. ``head`` is the
+    index of the frame's first bytes, without its tag, in ``heads``. Between ``from_ns`` and
+    ``to_ns`` no frame is missing; ``lost`` events came later.
     """
 
     from_ns: int
@@ -88,6 +90,16 @@ class Frames(NamedTuple):
         """Whether each row is a drop."""
         return self.waited < 0
 
+    def known(self) -> Frames:
+        """Return the frames without those of which it is not known whether they were sent."""
+        rows = self.crossed >= 0
+        columns = {
+            name: column[rows]
+            for name, column in self._asdict().items()
+            if isinstance(column, np.ndarray)
+        }
+        return Frames(**{**self._asdict(), **columns})
+
 
 def read(trial: Path) -> Frames | None:
     """Return a trial's frames; None if it was not watched.
@@ -112,6 +124,28 @@ def read(trial: Path) -> Frames | None:
         heads=heads,
     )  # fmt: skip
     return frames._replace(to_ns=_complete_until(frames)) if recorded.lost else frames
+
+
+def encode(frames: Frames) -> bytes:
+    """Return the file with these frames."""
+
+    def packed(data: bytes) -> str:
+        return base64.b64encode(zlib.compress(data, 9)).decode()
+
+    columns = {
+        **frames._asdict(),
+        "arrival": np.diff(frames.arrival, prepend=0),
+        "packet": frames.head,
+    }
+    recorded = Recorded(
+        frames.from_ns, frames.to_ns, frames.lost, frames.devices,
+        Columns(**{
+            name: packed(columns[name].astype("<i8").tobytes())
+            for name in Columns.__struct_fields__
+        }),
+        packed(b"".join(bytes([len(head)]) + head for head in frames.heads)),
+    )  # fmt: skip
+    return msgspec.json.encode(recorded) + b"\n"
 
 
 def _check(

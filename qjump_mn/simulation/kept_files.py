@@ -10,17 +10,20 @@ import msgspec
 
 import qjump_sim
 from qjump_mn.errors import UsageError
+from qjump_mn.model import filenames
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.programs import counters, registry, simulated_text
 from qjump_mn.results import series
-from qjump_mn.simulation import sampling
+from qjump_mn.simulation import recording, sampling
 from qjump_mn.simulation.scenario import Staged
 
 
 def check(plan: Plan) -> None:
     """Raise :class:`UsageError` if the simulator cannot run a trial. Each trial is only started."""
     for trial in plan.trials()[: len(plan.run.arms)]:  # other seeds give the same answer
-        _run(dataclasses.replace(Staged(trial).scenario, stop=0), trial)
+        staged = Staged(trial)
+        _run(dataclasses.replace(staged.scenario, stop=0), trial)
+        recording.check(staged)
 
 
 def simulate(
@@ -59,6 +62,7 @@ def simulate(
                 + b"\n"
             }
         ),
+        **({filenames.FRAMES: recording.record(staged, outcome)} if trial.watch else {}),
         "asbuilt/scenario.json": _json({**_described(scenario), "seed": scenario.seed}),
         "trial.json": _json({"trial": trial, **facts}),
     }

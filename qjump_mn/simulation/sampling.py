@@ -7,7 +7,7 @@ import numpy as np
 import qjump_sim
 from qjump_mn.model.topology import Network
 from qjump_mn.results.series import Port, Series
-from qjump_mn.simulation.scenario import numbers
+from qjump_mn.simulation.scenario import node_names
 
 _SAMPLES = 500
 """The maximum number of samples: more than the pixels of a screen that a reader compares."""
@@ -49,18 +49,12 @@ def series(network: Network, sampled: qjump_sim.Series) -> Series:
     longest = sampled.queued.max(axis=0)
     order = np.argsort(-longest, kind="stable")
     waiting = [int(port) for port in order if longest[port]]
-    hosts = {number: name for name, number in numbers(network).items()}
-    switches = network.switches if network.fabric else sorted(network.switches)
-
-    def name(end: tuple[str, int]) -> str:
-        kind, number = end
-        return hosts[number] if kind == "host" else switches[number]
-
+    names = node_names(network)
     dropped, again, marked, timeouts = sampled.totals.T.tolist()
     kept = waiting[:_PORTS]
 
     def port_series(port: int) -> Port:
-        near, far = (name(end) for end in sampled.ports[port])
+        near, far = (names[end] for end in sampled.ports[port])
         return Port((near, far), sampled.queued[:, port].tolist(), _levels(sampled, port))
 
     ports = [port_series(port) for port in kept]

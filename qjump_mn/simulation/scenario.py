@@ -14,6 +14,7 @@ from qjump_mn.model.workload import WorkloadPlan
 from qjump_mn.programs import registry
 from qjump_mn.programs.simulated_api import Rows, Simulated, Stage
 from qjump_mn.simulation.scheme import cable, quantiles, scheme
+from qjump_sim.watch import End
 
 
 def topology(network: Network) -> qjump_sim.network.Topology:
@@ -56,6 +57,14 @@ def numbers(network: Network) -> Mapping[str, int]:
     )
 
 
+def node_names(network: Network) -> Mapping[End, str]:
+    """Return the name of each node of the simulator."""
+    switches = network.switches if network.fabric else sorted(network.switches)
+    names: dict[End, str] = {("host", number): host for host, number in numbers(network).items()}
+    names.update({("switch", number): name for number, name in enumerate(switches)})
+    return names
+
+
 class Staged:
     """A trial that is ready to be simulated: its ``scenario``, and the methods to read its
     outcome."""
@@ -68,6 +77,7 @@ class Staged:
         network = topology(trial.network)
         simulated_scheme = scheme(trial.arm, network)
         assert isinstance(simulated_scheme, qjump_sim.Scheme)
+        self.trial = trial
         self._stage = Stage.of(trial, numbers(trial.network), simulated_scheme.transport.data_bytes)
         self._parts = [(plan, _program(plan, where)) for plan in trial.arm.workloads]
         try:

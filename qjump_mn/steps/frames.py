@@ -8,9 +8,7 @@ from collections.abc import Iterator
 from qjump_mn.executor.steps import AnyStep, Read
 from qjump_mn.model import filenames
 from qjump_mn.model.plan import Trial
-
-MAX_FRAMES = 100_000
-"""About so many frames and drops are recorded at most; the recording ends with the last one."""
+from qjump_mn.model.watch import MAX_FRAMES
 
 FOLDER = "/sys/kernel/tracing/instances/qjump-mn-frames"
 _FRAME_BYTES = 184

@@ -7,7 +7,7 @@
 
 use std::cell::RefCell;
 
-use qjump_sim::{Error, Result, Run, Scenario, Scheme, Topology, Watch};
+use qjump_sim::{Error, Hop, Result, Run, Scenario, Scheme, Simulation, Topology, Traced, Watch};
 use serde_json::json;
 
 /// Most samples of the queues.
@@ -16,7 +16,7 @@ const SAMPLES: u32 = 500;
 #[derive(Default)]
 struct Module {
     input: Vec<u8>,
-    output: String,
+    output: Vec<u8>,
     run: Option<Run>,
 }
 
@@ -25,10 +25,10 @@ thread_local! {
 }
 
 impl Module {
-    /// Leaves a text or an error; returns whether it is a text.
-    fn leave(&mut self, done: Result<String>) -> u32 {
+    /// Leaves a result or an error; returns whether it is a result.
+    fn leave(&mut self, done: Result<impl Into<Vec<u8>>>) -> u32 {
         let succeeded = done.is_ok();
-        self.output = done.unwrap_or_else(|error| error.to_string());
+        self.output = done.map_or_else(|error| error.to_string().into_bytes(), Into::into);
         succeeded.into()
     }
 
@@ -50,6 +50,21 @@ impl Module {
         Ok(String::new())
     }
 
+    /// Begins a run that traces all packets.
+    fn begin_traced(&mut self) -> Result<String> {
+        let scenario: Scenario = self.parse()?;
+        let watch = Watch { traced: Some(Traced::All), ..Watch::default() };
+        self.run = Some(scenario.begin(&watch)?);
+        Ok(String::new())
+    }
+
+    /// The packets traced from a time on.
+    fn trace(&self, from: f64) -> Result<Vec<u8>> {
+        let hops = self.running()?.simulation().map_or(&[][..], Simulation::trace);
+        let late = hops.iter().filter(|hop| hop.at as f64 >= from);
+        Ok(late.flat_map(numbers).flat_map(f64::to_le_bytes).collect())
+    }
+
     fn running(&self) -> Result<&Run> {
         self.run.as_ref().ok_or_else(|| Error::from("no run has begun".to_owned()))
     }
@@ -62,6 +77,22 @@ impl Module {
         let queued: Vec<u64> = series.queued.iter().skip(port).step_by(ports).copied().collect();
         text(&json!({ "at": series.at, "queued": queued }))
     }
+}
+
+/// A traced packet as numbers: see [`trace`].
+fn numbers(hop: &Hop) -> [f64; 10] {
+    [
+        hop.at as f64,
+        hop.link.into(),
+        hop.flow.into(),
+        hop.seq.into(),
+        hop.src.into(),
+        hop.dst.into(),
+        hop.bytes.into(),
+        hop.kind.into(),
+        hop.level.into(),
+        f64::from(u8::from(hop.dropped)),
+    ]
 }
 
 fn text(of: &impl serde::Serialize) -> Result<String> {
@@ -112,6 +143,15 @@ pub extern "C" fn begin() -> u32 {
     })
 }
 
+/// Begins a run that traces all packets and samples nothing. Input: as for [`begin`].
+#[no_mangle]
+pub extern "C" fn begin_traced() -> u32 {
+    with(|module| {
+        let done = module.begin_traced();
+        module.leave(done)
+    })
+}
+
 /// Runs about `most` events; returns whether there are more.
 #[no_mangle]
 pub extern "C" fn advance(most: u32) -> u32 {
@@ -140,6 +180,17 @@ pub extern "C" fn outcome() -> u32 {
 pub extern "C" fn queue(port: u32) -> u32 {
     with(|module| {
         let done = module.queue(port as usize);
+        module.leave(done)
+    })
+}
+
+/// Outputs the packets traced from `from` ps on, as rows of little-endian 64-bit floats: the fields
+/// `at`, `link`, `flow`, `seq`, `src`, `dst`, `bytes`, `kind`, `level` and `dropped` of
+/// [`qjump_sim::Hop`].
+#[no_mangle]
+pub extern "C" fn trace(from: f64) -> u32 {
+    with(|module| {
+        let done = module.trace(from);
         module.leave(done)
     })
 }

@@ -176,6 +176,15 @@ function showRuns({ runs, share, done }, settings) {
   if (done) part("shown").textContent = text + ofBound(runs.at(-1), settings);
 }
 
+// ---- the player ----
+
+function showFrames(frames, { packet }) {
+  const labelOf = (name) => (name === WITHOUT ? "without a scheme" : `with ${schemeName(name)}`);
+  const arms = frames.map(({ told }) => ({ ...told, label: labelOf(told.name) }));
+  const numbers = (place) => frames[place].numbers;
+  return player.showRecording({ tick_ns: 1, mtu: Math.max(FULL_BYTES, packet), arms, numbers });
+}
+
 // ---- the worker ----
 
 const packed = Uint8Array.from(atob(part("module").textContent), (letter) => letter.charCodeAt(0));
@@ -188,14 +197,18 @@ let worker = null, waiting = 0;
 function fail(error) {
   part("failure").hidden = false;
   part("failure").textContent = `The simulator could not run: ${error}`;
-  part("shown").textContent = "";
+  part("shown").textContent = part("clock").textContent = "";
 }
 
 async function start(settings) {
   worker?.terminate();
   const own = worker = new Worker(source);
-  part("shown").textContent = "…"; part("failure").hidden = true; part("progress").value = 0;
-  own.onmessage = ({ data }) => (data.error ? fail(data.error) : showRuns(data, settings));
+  part("shown").textContent = part("clock").textContent = "…"; part("failure").hidden = true; part("progress").value = 0;
+  own.onmessage = ({ data }) => {
+    if (data.error) fail(data.error);
+    else if (data.frames) showFrames(data.frames, settings).catch((error) => fail(error.message));
+    else showRuns(data, settings);
+  };
   own.onerror = (event) => fail(event.message);
   const arms = settings.scheme === WITHOUT ? [WITHOUT] : [WITHOUT, settings.scheme];
   const module = await compiled;
@@ -216,7 +229,7 @@ async function simulate(text) {
 function change(settings) {
   show(settings); showEquations(settings);
   clearTimeout(waiting);
-  part("shown").textContent = "…";
+  part("shown").textContent = part("clock").textContent = "…";
   waiting = setTimeout(() => start(settings).catch((error) => fail(error.message)), SETTLED_MS);
 }
 

@@ -6,8 +6,8 @@ class Simulator {
     this.exports = new WebAssembly.Instance(module, {}).exports;
   }
 
-  // Calls a function of the module with a text; returns the text that it leaves.
-  call(name, input) {
+  // Calls a function of the module with a text; returns the bytes that it leaves.
+  bytes(name, input) {
     const { memory, [name]: act, input: reserve, output, output_len: length } = this.exports;
     if (typeof input === "string") {
       const bytes = new TextEncoder().encode(input);
@@ -15,9 +15,13 @@ class Simulator {
       new Uint8Array(memory.buffer, place, bytes.length).set(bytes);
     }
     const succeeded = typeof input === "number" ? act(input) : act();
-    const text = new TextDecoder().decode(new Uint8Array(memory.buffer, output(), length()));
-    if (!succeeded) throw new Error(text);
-    return text;
+    const left = new Uint8Array(memory.buffer, output(), length());
+    if (!succeeded) throw new Error(new TextDecoder().decode(left));
+    return left;
+  }
+
+  call(name, input) {
+    return new TextDecoder().decode(this.bytes(name, input));
   }
 
   schemeOf(name, topology) {
@@ -42,6 +46,20 @@ function summary(outcome, gaps) {
   return { latencies: sorted(latencies), lost, transfers: sorted(transfers), unfinished };
 }
 
+// The frames of a part of each run: they run again up to its end, with a trace.
+function recordings(runs, settings, queue) {
+  const part = partOf(settings, queue);
+  return runs.map(({ simulator, text, name }) => {
+    const scenario = JSON.parse(text), [queueKind] = Object.keys(scenario.scheme.Scheme.queue);
+    const stop = Math.min(scenario.stop, Math.round(part.to + drainTime(settings)));
+    simulator.call("begin_traced", JSON.stringify({ ...scenario, stop }));
+    while (simulator.exports.advance(EVENTS));
+    const before = part.from - BUFFERS_BEFORE * drainTime(settings);
+    const trace = new Float64Array(simulator.bytes("trace", before).slice().buffer);
+    return recorded({ name, queueKind }, trace, stop, settings, part);
+  });
+}
+
 // Runs all arms side by side, and shows them on the way.
 function race(module, settings, arms) {
   const gaps = Math.floor(8 * Number(GAP_BYTES) * PS_PER_S / settings.rate) * 2;
@@ -50,7 +68,7 @@ function race(module, settings, arms) {
     const made = scenario(name, settings, (...of) => simulator.schemeOf(...of));
     const text = JSON.stringify(made);
     simulator.call("begin", text);
-    return { simulator, text, more: true };
+    return { simulator, name, text, more: true };
   });
   const shown = ({ simulator, text, more }) => ({
     ...summary(JSON.parse(simulator.call("outcome")), gaps), scenario: text, more,
@@ -65,7 +83,10 @@ function race(module, settings, arms) {
     postMessage({ share: share(), runs: runs.map(shown) });
     last = performance.now();
   }
-  postMessage({ done: true, share: 1, runs: runs.map(shown) });
+  const ended = runs.map(shown);
+  postMessage({ done: true, share: 1, runs: ended });
+  const frames = recordings(runs, settings, ended[0].queue);
+  postMessage({ frames }, frames.map(({ numbers }) => numbers));
 }
 
 // Runs a scenario as text to its end; returns the outcome as text.

@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from bench import schema, site, web
+from bench import gallery, schema, site, web
 from qjump_mn.errors import MachineError
 from tests.docs.test_documents import DOCUMENTS
 from tests.support.processes import execute
@@ -111,6 +111,15 @@ def test_the_site_has_the_simulator_and_links_it(built: Site) -> None:
     page = Path(web.PLACE)
     assert page in built.pages
     assert f"../{page}" in built.pages[Path("docs/simulator.html")].links
+
+
+@pytest.mark.slow
+def test_the_gallery_shows_a_thumbnail_of_each_figure_and_leads_to_it(built: Site) -> None:
+    page = built.pages[Path("docs/gallery.html")]
+    thumbnails = [link for link in page.loaded if f"{gallery.THUMBNAILS}/" in link]
+    names = re.findall(r"\]\(figures/(\S+)\.md\)", gallery.PAGE.read_text())
+    assert len(thumbnails) == len(names) > 25
+    assert {f"figures/{name}.html" for name in names} <= set(page.links)
 
 
 def test_a_site_can_be_built_where_the_simulator_cannot(

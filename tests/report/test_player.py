@@ -15,6 +15,7 @@ import pytest
 
 from qjump_mn import resolve
 from qjump_mn.analysis import pipeline
+from qjump_mn.report.player import packing
 from qjump_mn.report.player.layout import layout
 from qjump_mn.results import contents, frames
 from qjump_mn.results import manifest as manifests
@@ -120,6 +121,14 @@ def test_flows_are_named_after_workloads_the_measured_first(run: RunDirectory) -
     assert second.endswith("h7 \N{RIGHTWARDS ARROW} h10, TCP")
 
 
+def test_a_level_whose_frames_overtake_has_several_lanes() -> None:
+    group = np.array([0, 0, 0, 0, 1, 1])
+    start = np.array([5, 9, 6, 7, 8, 8])
+    lane = packing._without_overtaking(group, start)
+    assert lane.tolist() == [0, 0, 1, 1, 2, 2]
+    assert packing._without_overtaking(group[:0], start[:0]).tolist() == []
+
+
 def test_layout_has_a_row_for_each_host_and_a_link_for_each_edge() -> None:
     network = resolve.plan("fig3a", "smoke", []).shown.network
     placed = layout(network)
@@ -149,7 +158,7 @@ def test_a_damaged_file_leaves_its_arm_out(run: RunDirectory, tmp_path: Path) ->
 # ---- in a browser ----
 
 
-SHOWN = "document.getElementById('shown').textContent"
+SHOWN = "document.getElementById('clock').textContent"
 SAID = (
     "new Promise(done => setTimeout(() => done(document.getElementById('said').textContent), 400))"
 )

@@ -243,7 +243,102 @@ def test_controls_and_pictures_have_names(page: Page) -> None:
     unnamed = "[...settings.elements].filter(one => one.localName !== 'button' && !one.ariaLabel"
     assert browser.run(f"{unnamed} && !one.labels.length).length") == 0
     names = browser.images()
-    assert len(names) == 2 and "With QJump the median is" in names[0]
+    assert len(names) == len(set(names)) == 4 and "With QJump the median is" in names[0]
+
+
+# ---- the player ----
+
+FRAMES = """player.shown().map(arm => ({
+  until: arm.until, drops: arm.drops.came.length, flows: arm.flows,
+  hops: [...arm.hops.count].map((count, packet) => [...arm.hops.list.subarray(
+    arm.hops.begin[packet], arm.hops.begin[packet] + count)]),
+  lost: [...arm.hops.lost.keys()],
+  lanes: arm.lanes.map(({ port, level, first, end }) => [port, level, first, end]),
+  ...Object.fromEntries(['came', 'start', 'arrived', 'bytes'].map(key => [key, [...arm.rows[key]]])),
+}))"""
+CLOCK = "document.getElementById('clock').textContent"
+
+
+@pytest.mark.parametrize("fragment", ["", "#scheme=pfabric&load=90", "#factor=2&senders=5&delay=0"])
+def test_frames_of_urgent_packets_take_as_long_as_the_program_says(
+    page: Page, fragment: str
+) -> None:
+    browser = page.open(fragment)
+    settings, runs = (
+        browser.run("shownState.settings"),
+        browser.run("shownState.runs.map(run => [...run.latencies])"),
+    )
+    byte_ns = 8 * theory.NS_PER_S / settings["rate"]
+    gaps_ns = math.floor(theory.INTERFRAME_GAP_BYTES * byte_ns * 1e3) * 2 / 1e3
+    for arm, latencies in zip(browser.run(FRAMES), runs, strict=True):
+        assert 1_000 < len(arm["came"]) <= 50_000
+        known = {time // 1000 for time in latencies}
+        urgent = [flow for flow in arm["flows"] if flow["label"].startswith("urgent: h")]
+        assert len(urgent) == settings["senders"]
+        # Behind another frame of its host, a packet waited where the player does not see it.
+        ends: dict[int, set[int]] = {}
+        for port, _, first, end in arm["lanes"]:
+            sent = zip(arm["start"][first:end], arm["bytes"][first:end], strict=True)
+            ends.setdefault(port, set()).update(at + round(size * byte_ns) for at, size in sent)
+        taken = [
+            arm["arrived"][hops[1]] - start - gaps_ns
+            for flow in urgent
+            for hops in (arm["hops"][packet] for packet in flow["packets"])
+            if len(hops) == 2 and arm["arrived"][hops[1]] <= arm["until"]
+            for start in [arm["start"][hops[0]]]
+            if not {start - 1, start, start + 1}
+            & ends[2 * int(flow["label"].split()[1].removeprefix("h")) + 1]
+        ]
+        assert len(taken) > 100
+        strange = [time for time in taken if not {math.floor(time) + by for by in (0, 1)} & known]
+        assert strange == []
+
+
+@pytest.mark.parametrize("fragment", ["", "#scheme=pfabric&load=90&seed=3", "#scheme=homa"])
+def test_a_port_of_the_player_sends_one_frame_after_another(page: Page, fragment: str) -> None:
+    browser = page.open(fragment)
+    byte_ns = 8 * theory.NS_PER_S / browser.run("shownState.settings.rate")
+    for arm in browser.run(FRAMES):
+        by_port: dict[int, list[tuple[int, int]]] = {}
+        for port, _, first, end in arm["lanes"]:
+            starts = arm["start"][first:end]
+            assert starts == sorted(starts) and arm["came"][first:end] == sorted(
+                arm["came"][first:end]
+            )
+            by_port.setdefault(port, []).extend(zip(starts, arm["bytes"][first:end], strict=True))
+        assert len(by_port) > 10
+        for rows in by_port.values():
+            sent = [row for row in rows if row[0] <= arm["until"]]  # others still wait
+            for (start, size), (later, _) in itertools.pairwise(sorted(sent)):
+                assert later >= start + size * byte_ns - 2
+
+
+def test_another_run_replaces_the_frames(page: Page) -> None:
+    browser = page.open("#seed=1")
+    before = browser.run(FRAMES)
+    browser.run("change({ ...fromLink(), seed: 2, scheme: 'none' })")
+    browser.settle()
+    (arm,) = browser.run(FRAMES)
+    assert arm["start"] != before[0]["start"]
+    assert browser.run("[...document.querySelectorAll('.arm')].map(part => part.hidden)") == [
+        False, True,
+    ]  # fmt: skip
+    assert browser.errors() == []
+
+
+def test_keys_are_the_players_only_where_it_has_the_focus(page: Page) -> None:
+    browser = page.open()
+    browser.run("document.getElementById('load').focus()")
+    browser.press("ArrowRight")
+    browser.settle()
+    assert browser.run(CLOCK).startswith("0.0 µs of")
+    assert browser.run("shownState.settings.load") == 65
+    browser.run("document.querySelector('.arm canvas').focus()")
+    browser.press("n")
+    assert not browser.run(CLOCK).startswith("0.0 µs of")
+    assert browser.run(
+        "[...document.querySelectorAll('.arm tbody')].map(body => body.rows.length)"
+    ) == [2, 2]
 
 
 def test_without_a_toolbox_the_command_says_why(

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from qjump_mn import resolve
 from qjump_mn.errors import UsageError
 from qjump_mn.executor.steps import Read, Run
 from qjump_mn.model.plan import Plan
-from qjump_mn.model.watch import USUAL, Watch, parse
+from qjump_mn.model.watch import USUAL, Watch, check, parse
 from qjump_mn.results import frames
 from qjump_mn.steps import queues
 from qjump_mn.steps.compile import trial_steps
@@ -40,6 +42,31 @@ def test_parse_knows_parts_and_the_usual_one() -> None:
     assert parse("", 4000) is None
     assert parse("1us:2us", 4000) == Watch(start_ns=1000, length_ns=2000)
     assert parse(USUAL, 4000) == Watch(start_ns=1000, length_ns=3000)
+    assert parse(USUAL, 4000, 500) == Watch(start_ns=0, length_ns=500)
+    assert parse(USUAL, 400, 500) == Watch(start_ns=0, length_ns=400)
+    assert parse(USUAL, 0, 500) == Watch(start_ns=0, length_ns=500)
+
+
+def test_usual_part_of_a_simulated_run_is_the_beginning() -> None:
+    # 10,000 packets of 1,522 bytes and what is around them, at 10 Gb/s.
+    plan = resolve.plan("fig3a", "10g", [], watched=USUAL)
+    assert plan.run.watch == Watch(start_ns=0, length_ns=12_330_000)
+
+
+@pytest.mark.parametrize(
+    ("experiment", "preset", "backend", "message"),
+    [
+        ("fig3a", "smoke", "host", "this run is for the host"),
+        ("fig9", "smoke", "simulator", "has several paths"),
+        ("links", "smoke", "guest", "has links of the model"),
+    ],
+)
+def test_check_says_where_frames_cannot_be_recorded(
+    experiment: str, preset: str, backend: str, message: str
+) -> None:
+    plan = resolve.plan(experiment, preset, [], backend=backend, watched="0s:1ns")
+    with pytest.raises(UsageError, match=message):
+        check(plan.run.watch, {arm.name: arm.network for arm in plan.run.arms}, backend)
 
 
 @pytest.mark.parametrize("text", ["1us", "1:2", "1us:0ns", "3us:2us", "1us:x"])
@@ -144,3 +171,23 @@ def test_a_damaged_file_is_a_value_error(tmp_path: Path, old: bytes, new: bytes)
     path.write_bytes(path.read_bytes().replace(old, new))
     with pytest.raises(ValueError):
         frames.read(trial)
+
+
+def test_encode_writes_what_the_guest_writes(tmp_path: Path) -> None:
+    events = [
+        Event("h1-eth0", 0, 102, 1500, 1600, 1700, 2, HEAD),
+        Event("h1-eth0", 6, 102, 1550, 0, 0, -1, ping("10.0.0.1", "10.0.0.2", 6)),
+        Event("h2-eth0", 6, 102, 1540, 1800, 1900, -1, tagged(HEAD, 6)),
+    ]
+    trial = written(tmp_path, events, lost=3)
+    found = frames.read(trial)
+    assert found is not None
+    path = trial / "asbuilt/frames.json"
+    guests = json.loads(path.read_text())
+    path.write_bytes(frames.encode(found))
+    again = frames.read(trial)
+    assert again is not None
+    for name, column in found._asdict().items():
+        assert np.array_equal(column, again._asdict()[name])
+    # Only the end is where the recording was last complete.
+    assert {**json.loads(path.read_text()), "to_ns": 9000} == guests

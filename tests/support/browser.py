@@ -81,7 +81,8 @@ class Browser:
         """Wait until what was asked for is drawn."""
         self.run(
             "new Promise(done => { const wait = () => "
-            "document.getElementById('shown')?.textContent === '…' ? setTimeout(wait, 10) : "
+            "['shown', 'clock'].some(name => document.getElementById(name)?.textContent === '…') "
+            "? setTimeout(wait, 10) : "
             "requestAnimationFrame(() => requestAnimationFrame(done)); wait(); })"
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -75,6 +76,9 @@ def _rows(one: Watched, port: Numbers, packet: Numbers, tick: int, store: Store)
         np.flatnonzero(kind & (port >= 0)) for kind in (~frames.dropped, frames.dropped)
     )
     sent = sent[np.lexsort((sent, frames.arrival[sent], frames.level[sent], port[sent]))]
+    lane = _without_overtaking(port[sent] * 8 + frames.level[sent], frames.start[sent])
+    order = np.argsort(lane, kind="stable")
+    sent, lane = sent[order], lane[order]
     dropped = dropped[np.argsort(frames.arrival[dropped], kind="stable")]
     came, start, handover = (
         (times - one.zero_ns) // tick for times in (frames.arrival, frames.start, frames.handover)
@@ -98,12 +102,30 @@ def _rows(one: Watched, port: Numbers, packet: Numbers, tick: int, store: Store)
         kind: {name: _add(store, column) for name, column in each.items()}
         for kind, each in columns.items()
     }
-    return {"lanes": _lanes(port[sent], frames.level[sent]), **stored}
+    return {"lanes": _lanes(lane, port[sent], frames.level[sent]), **stored}
 
 
-def _lanes(port: Numbers, level: Numbers) -> list[list[int]]:
-    """Return port, level, first row and number of rows of each run of rows."""
-    starts = np.flatnonzero(np.diff(port * 8 + level, prepend=-1))
+def _without_overtaking(group: Numbers, start: Numbers) -> Numbers:
+    """Return the lane of each row, of as few as possible, such that starts ascend in a lane.
+
+    Rows are in the order of their groups, and in each of their arrivals; so are lanes. Only queues
+    that serve some frames of a level first need more than one lane a group.
+    """
+    lane = np.zeros(len(group), dtype=np.int64)
+    first = 0
+    for rows in np.split(np.arange(len(group)), np.flatnonzero(np.diff(group)) + 1):
+        last: list[int] = []  # the negative last start of each lane, ascending
+        for row, at in zip(rows.tolist(), start[rows].tolist(), strict=True):
+            place = bisect.bisect_left(last, -at)
+            last[place : place + 1] = [-at]
+            lane[row] = first + place
+        first += len(last)
+    return lane
+
+
+def _lanes(lane: Numbers, port: Numbers, level: Numbers) -> list[list[int]]:
+    """Return port, level, first row and number of rows of each lane."""
+    starts = np.flatnonzero(np.diff(lane, prepend=-1))
     counts = np.diff(starts, append=len(port))
     rows = zip(port[starts], level[starts], starts, counts, strict=True)
     return [[int(value) for value in row] for row in rows]

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from qjump_mn.model.plan import ArmPlan, Plan
+from qjump_mn.model.watch import SIMULATED
 from qjump_mn.process.files import write_atomically
 from qjump_mn.programs.facts import TrialTables
 from qjump_mn.report import pages, templating
@@ -18,7 +19,16 @@ from qjump_mn.results.manifest import Manifest
 MAX_ROWS = 400_000
 """Frames of all arms in the page; further arms are left out."""
 
-_STYLES, _SCRIPTS = ("report.css", "timeline.css", "player.css"), ("player.js", "player-view.js")
+_IN_HOSTS = "What waits in a host, in its limiter or before its link: the trace begins on the link."
+
+_STYLES, _SCRIPTS = (
+    ("report.css", "timeline.css", "player.css"),
+    (
+        "player.js",
+        "player-view.js",
+        "player-recorded.js",
+    ),
+)
 
 
 def write(run: RunDirectory, manifest: Manifest, data: Sequence[TrialTables]) -> None:
@@ -39,6 +49,7 @@ def _read(
 ) -> tuple[list[Watched], list[str]]:
     """Return the arms' frames, those of the figure first, and sentences on what is missing."""
     watch, rows = manifest.plan.run.watch, 0
+    simulated = manifest.backend == SIMULATED
     watched: list[Watched] = []
     notes: list[str] = []
     assert watch is not None
@@ -58,17 +69,19 @@ def _read(
             rows += len(found.device)
             zero_ns = tables.facts.began_ns + watch.start_ns
             watched.append(Watched(arm, tables.trial.network, found, zero_ns))
-            notes += _about(watched[-1])
-    return watched, notes
+            notes += _about(watched[-1], watch.length_ns, simulated=simulated)
+    return watched, [*notes, _IN_HOSTS] if simulated else notes
 
 
-def _about(one: Watched) -> Iterator[str]:
-    if one.frames.lost:
-        until_ms = (one.frames.to_ns - one.zero_ns) / 1e6
+def _about(one: Watched, length_ns: int, *, simulated: bool) -> Iterator[str]:
+    lasted_ns = one.frames.to_ns - one.zero_ns
+    if lasted_ns < length_ns:
         yield (
             f"{one.arm.label}: there was room for {len(one.frames.device)} frames and drops, so "
-            f"it ends after {until_ms:.6g} ms."
+            f"it ends after {lasted_ns / 1e6:.6g} ms."
         )
+    if simulated:
+        return
     if one.arm.scheme.switch_port or one.arm.scheme.trunk_port:
         yield f"{one.arm.label}: what waits in the scheme's own queues is not seen."
     if one.arm.qjump is not None:
@@ -104,7 +117,6 @@ def _context(
     return {
         "plan": plan,
         "run": run.path.name,
-        "labels": [one.arm.label for one in watched],
         "notes": notes,
         "style": pages.asset(_STYLES),
         "script": pages.asset(_SCRIPTS),

@@ -6,11 +6,7 @@ const LINK = "#868e97"; // as in the report's drawing, light or dark
 const SPEEDS = [1, 2, 5].flatMap((digit) => [...Array(10).keys()].map((power) => digit * 10 ** (power - 2))).sort((one, other) => one - other); // us in a second
 const CALM = matchMedia("(prefers-reduced-motion: reduce)");
 const CALM_MS = 500, SAID_MS = 3000;
-const slowest = Math.min(...page.arms.flatMap((arm) => arm.ports.map((port) => port.rate)));
-const state = {
-  time: 0, playing: false, speed: SPEEDS.find((each) => each >= page.mtu * 8e6 / slowest / 0.4) ?? SPEEDS.at(-1), // a full frame takes 0.4 s
-  view: { zoom: 1, x: 0, y: 0 }, label: "", pinned: new Map(), colours: {},
-};
+const state = { time: 0, playing: false, speed: 1, view: { zoom: 1, x: 0, y: 0 }, label: "", pinned: new Map(), colours: {} };
 const sides = [...document.querySelectorAll(".arm")].map((part) => ({
   part, canvas: part.querySelector("canvas"), which: part.querySelector(".which"), body: part.querySelector("tbody"), arm: null, told: "",
 }));
@@ -87,13 +83,14 @@ function placeOf(arm, port) {
 
 function drawPort(pen, arm, port, { perByte, scale, followed }) {
   const place = placeOf(arm, port), { rows } = arm, time = state.time;
+  const before = new Float64Array(8); // bytes that wait in each level's lanes so far
   let waiting = 0, bytes = 0;
   for (const lane of port.lanes) {
-    const { gone, here, flying } = inLane(arm, lane, time);
+    const { gone, here, flying } = inLane(arm, lane, time), waits = rows.sum[here] - rows.sum[gone];
     pen.fillStyle = state.colours.levels[lane.level];
     for (let row = flying; row < gone; row++) if (rows.arrived[row] > time) drawFlying(pen, arm, row, place, rows.packet[row] === followed, scale);
-    if (gone < here) drawWaiting(pen, arm, lane, { gone, here }, { place, perByte, scale, followed });
-    waiting += here - gone; bytes += rows.sum[here] - rows.sum[gone];
+    if (gone < here) drawWaiting(pen, arm, lane, { gone, here, before: before[lane.level] }, { place, perByte, scale, followed });
+    waiting += here - gone; bytes += waits; before[lane.level] += waits;
   }
   const drops = droppedBy(arm, port, time);
   if (drops.count) drawDrops(pen, arm, port, place, drops, scale);
@@ -111,8 +108,8 @@ function drawFlying(pen, arm, row, { from, to, y }, marked, scale) {
   rectangle(pen, Math.min(tail, tail + way * long), y - THICK / 2, long, THICK, marked, scale);
 }
 
-function drawWaiting(pen, arm, lane, { gone, here }, { place, perByte, scale, followed }) {
-  const { rows } = arm, top = place.y + (3 - lane.level) * LANE, base = rows.sum[gone];
+function drawWaiting(pen, arm, lane, { gone, here, before }, { place, perByte, scale, followed }) {
+  const { rows } = arm, top = place.y + (3 - lane.level) * LANE, base = rows.sum[gone] - before;
   const at = (row) => place.from + place.back * (rows.sum[row] - base) * perByte;
   const box = (first, last, marked) => {
     const long = Math.max(1.2 / scale, Math.abs(at(last) - at(first))), near = at(first);
@@ -160,7 +157,7 @@ function queues(arm) {
     const levels = port.lanes.map((lane) => ({ lane, ...inLane(arm, lane, state.time) })).filter((each) => each.here > each.gone);
     const frames = levels.reduce((sum, each) => sum + each.here - each.gone, 0);
     const bytes = levels.reduce((sum, each) => sum + arm.rows.sum[each.here] - arm.rows.sum[each.gone], 0);
-    if (frames) busy.push({ bytes, text: `${port.from} to ${port.to} ${frames} frame${frames > 1 ? "s" : ""}, ${size(bytes)}, level ${levels.map((each) => each.lane.level).join(" and ")}` });
+    if (frames) busy.push({ bytes, text: `${port.from} to ${port.to} ${frames} frame${frames > 1 ? "s" : ""}, ${size(bytes)}, level ${[...new Set(levels.map((each) => each.lane.level))].join(" and ")}` });
   }
   busy.sort((one, other) => other.bytes - one.bytes);
   const more = busy.length > 3 ? `; ${busy.length - 3} more ports` : "";
@@ -197,7 +194,9 @@ function tellPacket(side) {
 
 function line(arm, row, here) {
   const { rows } = arm, lane = arm.lanes.find((each) => each.first <= row && row < each.end), port = arm.ports[lane.port];
-  const cells = [`${port.from} → ${port.to}`, lane.level, micros(rows.came[row], 2), micros(rows.start[row] - rows.came[row], 2), micros(rows.arrived[row] - rows.start[row], 2)];
+  const waits = rows.start[row] > arm.until; // until after the recording, and how long is not always known
+  const waited = micros((waits ? arm.until : rows.start[row]) - rows.came[row], 2);
+  const cells = [`${port.from} → ${port.to}`, lane.level, micros(rows.came[row], 2), waits ? `> ${waited}` : waited, waits ? "" : micros(rows.arrived[row] - rows.start[row], 2)];
   return tableRow(cells, here ? "here" : "");
 }
 
@@ -230,7 +229,7 @@ function redraw() {
     byId("slider").value = share;
     const text = `${micros(state.time)} µs of ${micros(end, 0)}`;
     byId("slider").setAttribute("aria-valuetext", text);
-    byId("shown").textContent = `${text}; 1 s shows ${state.speed.toLocaleString("en")} µs`;
+    byId("clock").textContent = `${text}; 1 s shows ${state.speed.toLocaleString("en")} µs`;
     say(now);
     if (state.playing) redraw();
   });
@@ -327,25 +326,35 @@ function offerFlows() {
 }
 
 async function choose(side) {
-  side.arm = await load(Number(side.which.value));
+  const arm = await load(Number(side.which.value));
+  if (arm.name !== page.arms[side.which.value]?.name) return; // of a recording that has been replaced
+  side.arm = arm;
+  side.told = "";
   fit(side);
   offerFlows();
   redraw();
 }
 
-async function open() {
-  readColours();
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { readColours(); redraw(); });
-  sides.forEach((side, place) => { side.which.value = place; hold(side); side.which.addEventListener("change", () => choose(side)); });
-  for (const button of document.querySelectorAll("[data-do]")) button.addEventListener("click", ACTIONS[button.dataset.do]);
-  byId("slider").addEventListener("input", (moved) => go(moved.target.value / 1e6 * end));
-  byId("flow").addEventListener("change", (chosen) => { state.label = chosen.target.value; state.pinned.clear(); redraw(); });
-  document.addEventListener("keydown", onKey);
-  addEventListener("resize", () => { sides.forEach(fit); redraw(); });
-  await Promise.all(sides.map(choose));
+// Show a recording instead of the one before.
+async function showRecording(recording) {
+  take(recording);
+  play(false);
+  const slowest = Math.min(...page.arms.flatMap((arm) => arm.ports.map((port) => port.rate)));
+  state.speed = SPEEDS.find((each) => each >= page.mtu * 8e6 / slowest / 0.4) ?? SPEEDS.at(-1); // a full frame takes 0.4 s
+  Object.assign(state, { time: 0, pinned: new Map() });
+  sides.forEach((side, place) => {
+    side.part.hidden = place >= page.arms.length;
+    side.arm = null;
+    side.which.replaceChildren(...page.arms.map((arm, index) => new Option(arm.label, index, false, index === place)));
+  });
+  await Promise.all(sides.filter((side) => !side.part.hidden).map(choose));
 }
 
-open().catch((error) => {
-  byId("failure").hidden = false;
-  byId("failure").textContent = `The frames cannot be drawn: ${error.message}. This browser may be too old; the numbers are in asbuilt/frames.json.`;
-});
+readColours();
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { readColours(); redraw(); });
+sides.forEach((side) => { hold(side); side.which.addEventListener("change", () => choose(side)); });
+for (const button of document.querySelectorAll("[data-do]")) button.addEventListener("click", ACTIONS[button.dataset.do]);
+byId("slider").addEventListener("input", (moved) => go(moved.target.value / 1e6 * end));
+byId("flow").addEventListener("change", (chosen) => { state.label = chosen.target.value; state.pinned.clear(); redraw(); });
+(document.querySelector(".player") ?? document).addEventListener("keydown", onKey); // a page with more has other keys
+addEventListener("resize", () => { sides.forEach(fit); redraw(); });

@@ -1,14 +1,15 @@
 // The frames of each arm in memory, and what is where at a time. Times are ticks of a whole number of ns since the recording began.
 "use strict";
 
-const page = JSON.parse(document.getElementById("data").textContent);
-const MICRO = 1e3 / page.tick_ns; // ticks in a microsecond
-const end = Math.max(1, ...page.arms.map((arm) => arm.until));
-const loaded = new Map(); // arms by their place, unpacked once they are shown
+let page = { arms: [] }, MICRO = 1, end = 1; // what is shown; ticks in a microsecond; the last time
+let loaded = new Map(); // arms by their place, unpacked once they are shown
 
-async function unpacked(text) {
-  const packed = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-  return new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"))).arrayBuffer();
+// Take a recording, as packing.py describes it; `page.numbers(place)` has the numbers of an arm.
+function take(recording) {
+  page = recording;
+  MICRO = 1e3 / page.tick_ns;
+  end = Math.max(1, ...page.arms.map((arm) => arm.until));
+  loaded = new Map();
 }
 
 // The first index from `low` to `high` whose number is `value` or more.
@@ -22,8 +23,8 @@ function firstFrom(numbers, value, low = 0, high = numbers.length) {
 
 async function load(place) {
   if (loaded.has(place)) return loaded.get(place);
-  const told = page.arms[place];
-  const numbers = await unpacked(document.querySelectorAll(".numbers")[place].textContent);
+  const told = page.arms[place], arms = loaded;
+  const numbers = await page.numbers(place);
   const words = ([start, count]) => new Int32Array(numbers, 4 * start, count);
   const times = (each) => { let at = 0; return words(each).map((later) => at += later); };
   const rows = { came: times(told.rows.came), bytes: words(told.rows.bytes), packet: words(told.rows.packet) };
@@ -35,23 +36,23 @@ async function load(place) {
   const [, packets] = told.number;
   const arm = {
     ...told, rows, flow: words(told.flow), number: new Uint32Array(numbers, 4 * told.number[0], packets),
-    ports: told.ports.map((port) => ({ ...port, lanes: [], drops: [], most: 0, waits: false })),
+    ports: told.ports.map((port) => ({ ...port, lanes: [], drops: [], most: new Float64Array(8), waits: false })),
     drops: { came: times(told.drops.came), port: words(told.drops.port), level: words(told.drops.level), packet: words(told.drops.packet) },
   };
   arm.lanes = told.lanes.map(([port, level, first, count]) => laneOf(arm, port, level, first, first + count, crossed));
   for (let row = 0; row < arm.drops.came.length; row++) arm.ports[arm.drops.port[row]].drops.push(row);
-  arm.most = Math.max(1, ...arm.ports.map((port) => port.most));
+  arm.most = Math.max(1, ...arm.ports.map((port) => Math.max(...port.most)));
   arm.hops = hopsOf(arm, packets);
   arm.flows = told.flows.map((label) => ({ label, packets: [] }));
   const order = [...arm.flow.keys()].filter((packet) => arm.hops.count[packet]).sort((one, other) => arm.hops.came[one] - arm.hops.came[other]);
   for (const packet of order) arm.flows[arm.flow[packet]].packets.push(packet);
-  loaded.set(place, arm);
+  arms.set(place, arm);
   return arm;
 }
 
-// The rows of one level of a port: arrivals and starts ascend.
+// Rows of one level of a port, in which no frame overtakes another: arrivals and starts ascend.
 function laneOf(arm, port, level, first, end, crossed) {
-  const lane = { port, level, first, end, longest: 0 }, { rows } = arm;
+  const lane = { port, level, first, end, longest: 0 }, { rows } = arm, { most: others } = arm.ports[port];
   let most = 0, waits = false;
   for (let row = first, gone = first; row < end; row++) {
     lane.longest = Math.max(lane.longest, crossed[row]);
@@ -59,7 +60,7 @@ function laneOf(arm, port, level, first, end, crossed) {
     if (rows.start[row] > rows.came[row]) { waits = true; most = Math.max(most, rows.sum[row + 1] - rows.sum[gone]); }
   }
   arm.ports[port].lanes.push(lane);
-  arm.ports[port].most = Math.max(arm.ports[port].most, most);
+  others[level] += most;
   arm.ports[port].waits ||= waits;
   return lane;
 }
