@@ -101,8 +101,11 @@ macro_rules! laws {
 
             #[inline]
             pub(crate) fn ecn_capable(self) -> bool {
-                let capable = match self { $(Congestion::$law { .. } => $law::ECN_CAPABLE,)* };
-                capable && !matches!(self, Congestion::Custom(Custom { ecn: false, .. }))
+                match self {
+                    $(Congestion::$law $(($settings))? => {
+                        settings!($law $(, $settings)?).ecn_capable()
+                    })*
+                }
             }
 
             #[inline]

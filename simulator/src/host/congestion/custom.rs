@@ -200,10 +200,13 @@ impl CongestionLaw for Custom {
     type State = Box<CustomState>;
     const NAME: &str = "custom";
     const ECHO: Echo = Echo::Exactly;
-    // If its settings say so.
-    const ECN_CAPABLE: bool = true;
     const IS_SCALABLE: bool = true;
     const SEES_EVERY_ACK: bool = true;
+
+    #[inline]
+    fn ecn_capable(&self) -> bool {
+        self.ecn
+    }
 
     fn start(self, _window: &mut Window, _line: u64) -> Box<CustomState> {
         Box::new(CustomState { code: self.law, law: None, flow: 0, transport: 0, now: 0 })

@@ -28,8 +28,12 @@ impl CongestionLaw for Dctcp {
     type State = DctcpState;
     const NAME: &str = "dctcp";
     const ECHO: Echo = Echo::Exactly;
-    const ECN_CAPABLE: bool = true;
     const IS_SCALABLE: bool = true;
+
+    #[inline]
+    fn ecn_capable(&self) -> bool {
+        true
+    }
 
     fn problem(&self) -> Option<String> {
         (self.shift > 20).then(|| "DCTCP's g is below 2^-20, with which alpha stays 0".to_owned())

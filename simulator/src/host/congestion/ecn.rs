@@ -10,9 +10,13 @@ impl CongestionLaw for Ecn {
     type State = Ecn;
     const NAME: &str = "ecn";
     const ECHO: Echo = Echo::UntilHeard;
-    const ECN_CAPABLE: bool = true;
     const SENDS_CWR: bool = true;
     const ALLOWS_ACK_PER_PACKET: bool = false;
+
+    #[inline]
+    fn ecn_capable(&self) -> bool {
+        true
+    }
 
     fn start(self, _window: &mut Window, _line: u64) -> Ecn {
         self

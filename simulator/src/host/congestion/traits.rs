@@ -129,8 +129,6 @@ pub(crate) trait CongestionLaw: Copy {
     const PROTOCOL: Protocol = Protocol::Window;
     /// How its receivers echo marks.
     const ECHO: Echo = Echo::Never;
-    /// Its data is ECN-capable (ECT).
-    const ECN_CAPABLE: bool = false;
     /// It reacts in proportion to the share of marks.
     const IS_SCALABLE: bool = false;
     /// The next new packet carries CWR after a reduction (RFC 3168, section 6.1.2).
@@ -150,6 +148,12 @@ pub(crate) trait CongestionLaw: Copy {
     /// What is wrong with its settings, if anything.
     fn problem(&self) -> Option<String> {
         None
+    }
+
+    /// Whether its data is ECN-capable (ECT).
+    #[inline]
+    fn ecn_capable(&self) -> bool {
+        false
     }
 
     /// Levels of scheduled packets, if receivers grant.
