@@ -199,9 +199,9 @@ macro_rules! laws {
                 match &mut self.state { $(State::$law(law) => law.on_window(marked, acked),)* }
             }
 
-            pub fn on_mark(&mut self) {
+            pub fn on_mark(&mut self, now: Ps) {
                 let Control { window, state } = self;
-                match state { $(State::$law(law) => law.on_mark(window),)* }
+                match state { $(State::$law(law) => law.on_mark(window, now),)* }
             }
 
             pub fn on_loss(&mut self, now: Ps) {

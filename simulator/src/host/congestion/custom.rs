@@ -202,7 +202,6 @@ pub(crate) struct CustomState {
     law: Option<Box<dyn FlowLaw>>,
     flow: u32,
     transport: u8,
-    now: Ps,
 }
 
 impl Clone for CustomState {
@@ -224,7 +223,7 @@ impl CongestionLaw for Custom {
     }
 
     fn start(self, _window: &mut Window, _line: u64) -> Box<CustomState> {
-        Box::new(CustomState { code: self.law, law: None, flow: 0, transport: 0, now: 0 })
+        Box::new(CustomState { code: self.law, law: None, flow: 0, transport: 0 })
     }
 }
 
@@ -247,7 +246,6 @@ impl CustomState {
 
     fn call(&mut self, window: &mut Window, signal: &Signal) {
         let Some(law) = self.law.as_mut().filter(|_| !Failures::has_failed()) else { return };
-        self.now = signal.now();
         let mut sending = Sending::of(window);
         if let Err(what) = law.on(signal, &mut sending).and_then(|()| sending.set(window)) {
             self.fail(signal, &what);
@@ -273,8 +271,8 @@ impl LawState for CustomState {
         self.call(window, &Signal::Ack(ack));
     }
 
-    fn on_mark(&mut self, window: &mut Window) {
-        self.call(window, &Signal::Mark(self.now));
+    fn on_mark(&mut self, window: &mut Window, now: Ps) {
+        self.call(window, &Signal::Mark(now));
     }
 
     fn on_loss(&mut self, window: &mut Window, now: Ps) {

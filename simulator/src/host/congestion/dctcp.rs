@@ -5,6 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::traits::{CongestionLaw, Echo, LawState, Window, ONE};
+use crate::core::time::Ps;
 
 /// alpha = 1.
 pub(super) const ALPHA: u32 = 1 << 20;
@@ -52,7 +53,7 @@ impl LawState for DctcpState {
     }
 
     /// Reduces the window by alpha / 2, but not below the transport's least window.
-    fn on_mark(&mut self, window: &mut Window) {
+    fn on_mark(&mut self, window: &mut Window, _now: Ps) {
         let less = u64::from(window.cwnd) * u64::from(self.alpha) / u64::from(2 * ALPHA);
         let least = window.cwnd.min(window.bounds.least * ONE);
         window.cwnd = (window.cwnd - less as u32).max(least);

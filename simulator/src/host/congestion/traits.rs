@@ -191,7 +191,7 @@ pub(crate) trait LawState {
     fn on_window(&mut self, _marked: u32, _acked: u32) {}
 
     /// The first mark of a window.
-    fn on_mark(&mut self, _window: &mut Window) {}
+    fn on_mark(&mut self, _window: &mut Window, _now: Ps) {}
 
     /// A loss found by later packets: half the window.
     fn on_loss(&mut self, window: &mut Window, _now: Ps) {
