@@ -51,17 +51,21 @@ class Simulated(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     Times have a unit ("200us"), bytes are plain numbers, packets are "65pkt", and "buffer" is the
     buffer of the topology's ports. A queue or transport of another ``kind`` has its own defaults
     (docs/simulator-api.md). ``host_queue`` is the queue of the hosts' links, ``pause`` is flow
-    control. Levels are those of 802.1Q. The arm's limiter replaces the scheme's own. With
-    ``congestion`` "custom" in ``transport``, ``law`` there is the name of a file in a folder
-    schemes/: a congestion law in WebAssembly.
+    control, and ``shared_buffer`` a buffer that each switch's ports share, with dynamic thresholds.
+    ``flowlet_gap`` replaces ``routing``: packets that follow each other within it take one path,
+    and after a longer pause the least loaded. With ``congestion`` "custom" in ``transport``,
+    ``law`` there is the name of a file in a folder schemes/: a congestion law in WebAssembly.
+    Levels are those of 802.1Q. The arm's limiter replaces the scheme's own.
     """
 
     like: str
     queue: dict[str, Setting] = {}
     host_queue: dict[str, Setting] = {}
     pause: dict[str, Setting] = {}
+    shared_buffer: dict[str, Setting] = {}
     transport: dict[str, Setting] = {}
     routing: Literal["spray", "per-flow", "adaptive"] | None = None
+    flowlet_gap: str | None = None
 
 
 class SchemeSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

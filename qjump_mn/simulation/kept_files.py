@@ -79,6 +79,7 @@ def _described(scenario: qjump_sim.Scenario) -> dict[str, object]:
         "queue": scheme.queue,
         "host_queue": scheme.host_queue,
         "pause": scheme.pause,
+        "shared_buffer": scheme.shared_buffer,
         "transport": scheme.transport,
         "congestion": scheme.transport.congestion,
         "limiter": scheme.limiter,

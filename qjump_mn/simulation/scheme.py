@@ -12,7 +12,7 @@ from qjump_mn import theory
 from qjump_mn.errors import UsageError
 from qjump_mn.model import hooks
 from qjump_mn.model.plan import ArmPlan, QJumpPlan
-from qjump_mn.model.scheme import Law, Setting
+from qjump_mn.model.scheme import Law, Setting, Simulated
 from qjump_mn.model.topology import Link
 from qjump_mn.programs.simulated_api import wire_bytes
 from qjump_mn.simulation.setting_values import Settings, changed, made, parse_time, wrong
@@ -91,12 +91,29 @@ def scheme(arm: ArmPlan, topology: qjump_sim.network.Topology) -> qjump_sim.Sche
         transport=_transport(
             f"{where}.transport", spec.transport, made.transport, network.link, arm.scheme.law
         ),
-        routing=made.routing if spec.routing is None else spec.routing,
+        shared_buffer=_shared_buffer(where, spec, network.link) or made.shared_buffer,
+        routing=_routing(where, spec) or made.routing,
     )
     if arm.qjump is None:
         return made
     _check_packets(where, arm, arm.qjump, made.transport.data_bytes)
     return dataclasses.replace(made, limiter=_limiter(where, arm.qjump))
+
+
+def _routing(where: str, spec: Simulated) -> Any:
+    """Return how packets choose among equal paths; None if the scheme does not say."""
+    if spec.flowlet_gap is None:
+        return spec.routing
+    if spec.routing is not None:
+        raise UsageError(f"{where}.flowlet_gap: routing has another rule: leave one of them out")
+    return qjump_sim.Flowlets(parse_time(f"{where}.flowlet_gap", spec.flowlet_gap))
+
+
+def _shared_buffer(where: str, spec: Simulated, link: Link) -> Any:
+    """Return the buffer that ports share; None if the scheme does not say."""
+    settings = spec.shared_buffer
+    place = f"{where}.shared_buffer"
+    return made(place, qjump_sim.SharedBuffer, settings, link) if settings else None
 
 
 def _check_transport(arm: ArmPlan, where: str) -> None:
