@@ -1,4 +1,5 @@
-"""Read the files that experiments and schemes name: traces of links, kernel modules, and laws."""
+"""Read the files that experiments and schemes name: traces of links, kernel modules, laws and
+jobs."""
 
 from __future__ import annotations
 
@@ -13,6 +14,9 @@ from qjump_mn.model.scheme import Law, Module, Setting
 from qjump_mn.resolve import loading
 
 _T = TypeVar("_T")
+
+MAX_TEXT = 4 << 20
+"""Of a workload's file, because each of the plan's trials has it."""
 
 MAX_LAW_BYTES = 1 << 20
 """The simulator reads no longer law."""
@@ -52,6 +56,17 @@ def law(where: str, file: Setting) -> Law:
     if len(code) > MAX_LAW_BYTES:
         raise UsageError(f"{place}: {path} has {len(code)} bytes: a law may have {MAX_LAW_BYTES}")
     return _decoded(path, lambda: Law.of(path.name, code))
+
+
+def text(where: str, name: str, suffix: str) -> str:
+    """Return the text of experiments/``name``.``suffix``, which a workload names.
+
+    Raises :class:`UsageError` that begins with ``where``.
+    """
+    path, found = _read(where, "experiments", words.FILE, name, f".{suffix}")
+    if len(found) > MAX_TEXT:
+        raise UsageError(f"{where}: {path} has {len(found)} characters: {MAX_TEXT} at most")
+    return found
 
 
 def path_of(kind: str, file: str) -> Path | None:
