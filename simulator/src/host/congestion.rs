@@ -14,9 +14,11 @@ mod dcqcn;
 mod dctcp;
 mod delivery_rate;
 mod ecn;
+mod eqds;
 mod homa;
 mod hpcc;
 mod ndp;
+mod nscc;
 mod powertcp;
 mod reno;
 mod swift;
@@ -37,9 +39,11 @@ pub use self::custom::{Custom, FlowLaw, OwnLaw, Sending, Signal};
 pub use self::dcqcn::Dcqcn;
 pub use self::dctcp::Dctcp;
 use self::ecn::Ecn;
+pub use self::eqds::Eqds;
 pub use self::homa::Homa;
 pub use self::hpcc::Hpcc;
 use self::ndp::Ndp;
+pub use self::nscc::Nscc;
 pub use self::powertcp::PowerTcp;
 use self::reno::Reno;
 pub use self::swift::Swift;
@@ -85,6 +89,14 @@ macro_rules! laws {
                 match self {
                     $(Congestion::$law $(($settings))? => {
                         settings!($law $(, $settings)?).scheduled()
+                    })*
+                }
+            }
+
+            pub(crate) fn ahead(self) -> Option<u32> {
+                match self {
+                    $(Congestion::$law $(($settings))? => {
+                        settings!($law $(, $settings)?).ahead()
                     })*
                 }
             }
@@ -254,6 +266,10 @@ laws! {
     PowerTcp(power: PowerTcp),
     /// BBR, version 3: a model of the path, with limits by losses and marks.
     Bbr3,
+    /// EQDS: receivers credit in turns.
+    Eqds(eqds: Eqds),
+    /// NSCC: a window after marks and the queueing delay.
+    Nscc(nscc: Nscc),
     /// A law of the user's own.
     Custom(custom: Custom),
 }

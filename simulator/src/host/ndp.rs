@@ -98,13 +98,17 @@ impl Hosts {
             self.notify_received(net, slot);
         }
         if complete {
-            self.pulls.hosts[host as usize].queue.retain(|&other| other != slot);
+            self.pulls.hosts[host as usize].forget(slot);
             self.send_word(net, slot, size, DONE);
             return;
         }
         if trimmed {
             self.pulls.flows[slot as usize].trimmed += 1;
             self.send_word(net, slot, 0, packet.seq);
+        }
+        if self.ahead(slot).is_some() {
+            self.want_credit(net, slot, trimmed);
+            return;
         }
         let of = &mut self.pulls.flows[slot as usize];
         if of.granted < size + of.trimmed {
@@ -114,9 +118,9 @@ impl Hosts {
         }
     }
 
-    fn schedule_pull(&mut self, net: &mut Network, host: u32) {
+    pub(super) fn schedule_pull(&mut self, net: &mut Network, host: u32) {
         let of = &mut self.pulls.hosts[host as usize];
-        if !of.waits && !of.queue.is_empty() {
+        if !of.waits && !(of.queue.is_empty() && of.first.is_empty()) {
             of.waits = true;
             net.wheel.push(of.free.max(net.now), TIMER | HOST | PULL | host);
         }
@@ -125,10 +129,9 @@ impl Hosts {
     /// A host may pull a packet.
     pub(super) fn pull(&mut self, net: &mut Network, host: u32) {
         let packet = u64::from(self.data_bytes()) * 8 * S / self.lines[host as usize];
-        let of = &mut self.pulls.hosts[host as usize];
-        of.waits = false;
-        let Some(slot) = of.queue.pop_front() else { return };
-        of.free = net.now + packet;
+        self.pulls.hosts[host as usize].waits = false;
+        let Some(slot) = self.next_credited(host) else { return };
+        self.pulls.hosts[host as usize].free = net.now + packet;
         let flow = &mut self.pulls.flows[slot as usize];
         flow.last_pull += 1;
         let count = flow.last_pull;
@@ -176,7 +179,7 @@ impl Hosts {
         let of = &self.pulls.flows[slot as usize];
         if flow.expected() == size {
             self.send_word(net, slot, size, DONE);
-        } else if self.pulls.hosts[flow.to as usize].queue.contains(&slot) {
+        } else if self.pulls.hosts[flow.to as usize].will_pull(slot) {
             let count = of.last_pull;
             self.send_word(net, slot, count, NO_ECHO);
         } else {

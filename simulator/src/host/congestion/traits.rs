@@ -161,6 +161,12 @@ pub(crate) trait CongestionLaw: Copy {
         0
     }
 
+    /// Packets that a receiver pulls beyond those that have come, if it pulls in turns; none: it
+    /// pulls one for each that comes.
+    fn ahead(&self) -> Option<u32> {
+        None
+    }
+
     /// The state of a new connection. `line`: rate of the host's link, in bit/s.
     fn start(self, window: &mut Window, line: u64) -> Self::State;
 }
