@@ -29,6 +29,18 @@ class Hook(Protocol, metaclass=_AskClass):
     """The base class of protocols that isinstance looks up in an object's class."""
 
 
+# What it reads
+
+
+@runtime_checkable
+class NamesFile(Hook, Protocol):
+    """A spec whose field ``FILE`` names a text file in a folder experiments/, with this suffix. The
+    plan's field of the same name gets the content. Asked when a plan is resolved."""
+
+    @property
+    def FILE(self) -> str: ...
+
+
 # What a workload is for
 
 

@@ -51,15 +51,21 @@ class Simulated(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     Times have a unit ("200us"), bytes are plain numbers, packets are "65pkt", and "buffer" is the
     buffer of the topology's ports. A queue or transport of another ``kind`` has its own defaults
     (docs/simulator-api.md). ``host_queue`` is the queue of the hosts' links, ``pause`` is flow
-    control. Levels are those of 802.1Q. The arm's limiter replaces the scheme's own.
+    control, and ``shared_buffer`` a buffer that each switch's ports share, with dynamic thresholds.
+    ``flowlet_gap`` replaces ``routing``: packets that follow each other within it take one path,
+    and after a longer pause the least loaded. With ``congestion`` "custom" in ``transport``,
+    ``law`` there is the name of a file in a folder schemes/: a congestion law in WebAssembly.
+    Levels are those of 802.1Q. The arm's limiter replaces the scheme's own.
     """
 
     like: str
     queue: dict[str, Setting] = {}
     host_queue: dict[str, Setting] = {}
     pause: dict[str, Setting] = {}
+    shared_buffer: dict[str, Setting] = {}
     transport: dict[str, Setting] = {}
     routing: Literal["spray", "per-flow", "adaptive"] | None = None
+    flowlet_gap: str | None = None
 
 
 class SchemeSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -130,6 +136,29 @@ class Module(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         words.check(words.SOURCE, f"{where}: {self.file}", self.source)
 
 
+class Law(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A law of congestion control for the simulator: the name of its file, and WebAssembly, as text
+    or, of a .wasm, in hexadecimal digits.
+    """
+
+    file: str
+    code: str
+
+    @classmethod
+    def of(cls, file: str, content: bytes) -> Law:
+        """Return the law in a file. Raise UnicodeDecodeError for a text that is not in UTF-8."""
+        return cls(file=file, code=content.hex() if _is_binary(file) else content.decode("utf-8"))
+
+    @property
+    def content(self) -> bytes:
+        """What the file had. Raises ValueError for what are no hexadecimal digits."""
+        return bytes.fromhex(self.code) if _is_binary(self.file) else self.code.encode()
+
+
+def _is_binary(law_file: str) -> bool:
+    return law_file.endswith(".wasm")
+
+
 class SchemePlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The rest of a scheme when levels, limits, windows and links are resolved. Its tc lines still
     have {dev} and {parent}.
@@ -147,6 +176,7 @@ class SchemePlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     module: Module | None = None
     module_parameters: tuple[str, ...] = ()
     simulator: Simulated | None = None
+    law: Law | None = None
     only_simulated: bool = False
 
 

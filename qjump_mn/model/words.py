@@ -119,6 +119,14 @@ MODULE = Kind(
 )
 """The name of a C file that becomes a kernel module of the same name."""
 
+LAW = Kind(
+    "the name of a law's file",
+    60,
+    "use letters, digits and _ . + -, then .wasm or .wat, such as 'mine.wasm'",
+    re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*\.(wasm|wat)"),
+)
+"""The name of a file with a law of congestion control in WebAssembly, binary or text."""
+
 LINE = Kind(
     "one line of text", 1000, "leave out line ends, tabs, control and bidirectional characters"
 )

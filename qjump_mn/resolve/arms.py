@@ -18,7 +18,7 @@ from qjump_mn.model.scheme import SchemeSpec
 from qjump_mn.model.topology import LinkSpec, Network
 from qjump_mn.model.units import Size
 from qjump_mn.model.workload import Flow, WorkloadPlan, WorkloadSpec
-from qjump_mn.resolve import checks, constants, limiter, loading, perturbation
+from qjump_mn.resolve import checks, constants, limiter, loading, named_files, perturbation
 from qjump_mn.resolve.schemes import resolve_scheme
 from qjump_mn.resolve.wiring import resolve_network
 
@@ -252,6 +252,9 @@ def _workload(
         "port": FIRST_PORT + 100 * list(experiment.workloads).index(name),
     }
     planned = workload.planned(common, uses_levels=levels, duration_ns=int(experiment.duration))
+    if isinstance(workload, hooks.NamesFile) and (file := getattr(workload, workload.FILE)):
+        text = named_files.text(f"workloads.{name}.{workload.FILE}", file, workload.FILE)
+        planned = msgspec.structs.replace(planned, **{workload.FILE: text})
     return (
         msgspec.structs.replace(planned, window_bytes=int(window))
         if window is not None and hooks.is_background(planned)

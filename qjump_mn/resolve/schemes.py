@@ -10,12 +10,15 @@ from qjump_mn.errors import UsageError
 from qjump_mn.links import registry
 from qjump_mn.model import expression
 from qjump_mn.model.expression import Kind, Path, UndefinedError, UnknownNameError
-from qjump_mn.model.scheme import SchemePlan, SchemeSpec
+from qjump_mn.model.scheme import Law, SchemePlan, SchemeSpec
 from qjump_mn.model.topology import Link, Network
 from qjump_mn.resolve import named_files
 
 FILLED_LATER = ("dev", "parent")
 """Fields of a tc line that depend on the interface, and are filled in there."""
+
+LAW = "law"
+"""The setting of a simulated transport that names the file of a congestion law."""
 
 LEVEL = "level"
 """A tc line with this name in an expression is repeated for each level."""
@@ -48,8 +51,15 @@ def resolve_scheme(where: str, name: str, spec: SchemeSpec, network: Network) ->
         module=named_files.module(where, spec.module) if spec.module else None,
         module_parameters=_module_parameters(where, spec, network.link),
         simulator=spec.simulator,
+        law=_law(where, spec),
         only_simulated=spec.only_simulated,
     )
+
+
+def _law(where: str, spec: SchemeSpec) -> Law | None:
+    """Return the law in WebAssembly that the simulator's transport names, if it names one."""
+    transport = spec.simulator.transport if spec.simulator else {}
+    return named_files.law(where, transport[LAW]) if LAW in transport else None
 
 
 def _module_parameters(where: str, spec: SchemeSpec, link: Link) -> tuple[str, ...]:

@@ -44,7 +44,8 @@ def files_of(plan: Plan) -> Iterator[tuple[str, Path]]:
             file = loading.path_of(kind, name)
             if file is not None and file.parent.resolve() != ours:
                 yield f"{kind}/{name}.toml", file
-    for name in sorted({arm.scheme.module.file for arm in plan.run.arms if arm.scheme.module}):
+    named = [file for arm in plan.run.arms for file in (arm.scheme.module, arm.scheme.law)]
+    for name in sorted({each.file for each in named if each}):
         if path := named_files.path_of("schemes", name):
             yield f"schemes/{name}", path
     used = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 from collections.abc import Callable
 from typing import Any
 
@@ -82,6 +83,7 @@ def _described(scenario: qjump_sim.Scenario) -> dict[str, object]:
         "queue": scheme.queue,
         "host_queue": scheme.host_queue,
         "pause": scheme.pause,
+        "shared_buffer": scheme.shared_buffer,
         "transport": scheme.transport,
         "congestion": scheme.transport.congestion,
         "limiter": scheme.limiter,
@@ -95,11 +97,17 @@ def _described(scenario: qjump_sim.Scenario) -> dict[str, object]:
 
 
 def _with_units(items: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Write a limit in time as {"ps": …}, to distinguish it from one in bytes."""
-    return {
-        name: {"ps": int(value)} if isinstance(value, qjump_sim.Time) else value
-        for name, value in items
-    }
+    """Write a limit in time as {"ps": …}, to distinguish it from one in bytes; and the hash of a
+    law, whose code the trial has."""
+    return {name: _described_value(value) for name, value in items}
+
+
+def _described_value(value: Any) -> Any:
+    if isinstance(value, qjump_sim.Time):
+        return {"ps": int(value)}
+    if isinstance(value, bytes):
+        return {"sha256": hashlib.sha256(value).hexdigest()}
+    return value
 
 
 def _run(

@@ -5,51 +5,41 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import typing
-from collections.abc import Mapping
 from typing import Any
 
 import qjump_sim
 from qjump_mn import theory
 from qjump_mn.errors import UsageError
-from qjump_mn.model import hooks, units
+from qjump_mn.model import hooks
 from qjump_mn.model.plan import ArmPlan, QJumpPlan
-from qjump_mn.model.scheme import Setting
+from qjump_mn.model.scheme import Law, Setting, Simulated
 from qjump_mn.model.topology import Link
 from qjump_mn.programs.simulated_api import wire_bytes
+from qjump_mn.simulation.setting_values import Settings, changed, made, parse_time, wrong
 
 _QUEUES: dict[str, type[Any]] = {**qjump_sim.QUEUES, "linux-red": qjump_sim.Red}
 _PAUSES: dict[str, type[Any]] = {"pause": qjump_sim.Pause, "pfc": qjump_sim.Pfc}
-_LAWS: dict[str, Any] = {
-    name: law for name, law in qjump_sim.LAWS.items() if law is not qjump_sim.Custom
-}
+_LAWS: dict[str, Any] = dict(qjump_sim.LAWS)
+_CUSTOM = "custom"
+"""The law of a file in WebAssembly, which the transport's ``law`` names."""
 _TRANSPORTS: dict[str, Any] = {
     "linux": qjump_sim.Transport.linux,
     "hadoop": qjump_sim.Transport.hadoop,
 }
 _KIND = "kind"
-_TIME = "Duration"
-"""Settings of this unit are in ps in the simulator, and have a unit in experiments."""
 _LINUX = "linux"
 """With this ``like``, hosts and switches behave as in the emulation."""
 _CONNECTIONS = 4095
 """The connections that each pair of hosts keeps open, as the emulation's programs connect in
 advance.
 """
-_TYPE_NAMES = {bool: "true or false", int: "a whole number", float: "a number"}
 _G = "g_shift"
-_NONE = "none"
-"""Stands for None in the simulator: no limit, no delayed ACK, never."""
-_BUFFER_BYTES = "buffer-bytes"
-"""The buffer of a port in bytes; "buffer" is the same in full packets."""
 _HOST_BYTES = 2**30
 """The size of a host's own priority queue: more than all windows together, because Linux's TCP does
 not send what this queue would drop.
 """
 _NS2_MEAN_BYTES = 500
 """ns-2's default packet size, for which it computes automatic thresholds."""
-
-Settings = Mapping[str, Setting]
 
 
 def scheme(arm: ArmPlan, topology: qjump_sim.network.Topology) -> qjump_sim.Scheme:
@@ -98,13 +88,32 @@ def scheme(arm: ArmPlan, topology: qjump_sim.network.Topology) -> qjump_sim.Sche
         trunk_queue=None if trunk_queue == queue else trunk_queue,
         host_queue=_queue(f"{where}.host_queue", spec.host_queue, made.host_queue, network.link),
         pause=_pause(f"{where}.pause", spec.pause, network.link) if spec.pause else made.pause,
-        transport=_transport(f"{where}.transport", spec.transport, made.transport, network.link),
-        routing=made.routing if spec.routing is None else spec.routing,
+        transport=_transport(
+            f"{where}.transport", spec.transport, made.transport, network.link, arm.scheme.law
+        ),
+        shared_buffer=_shared_buffer(where, spec, network.link) or made.shared_buffer,
+        routing=_routing(where, spec) or made.routing,
     )
     if arm.qjump is None:
         return made
     _check_packets(where, arm, arm.qjump, made.transport.data_bytes)
     return dataclasses.replace(made, limiter=_limiter(where, arm.qjump))
+
+
+def _routing(where: str, spec: Simulated) -> Any:
+    """Return how packets choose among equal paths; None if the scheme does not say."""
+    if spec.flowlet_gap is None:
+        return spec.routing
+    if spec.routing is not None:
+        raise UsageError(f"{where}.flowlet_gap: routing has another rule: leave one of them out")
+    return qjump_sim.Flowlets(parse_time(f"{where}.flowlet_gap", spec.flowlet_gap))
+
+
+def _shared_buffer(where: str, spec: Simulated, link: Link) -> Any:
+    """Return the buffer that ports share; None if the scheme does not say."""
+    settings = spec.shared_buffer
+    place = f"{where}.shared_buffer"
+    return made(place, qjump_sim.SharedBuffer, settings, link) if settings else None
 
 
 def _check_transport(arm: ArmPlan, where: str) -> None:
@@ -226,7 +235,7 @@ def _queue(where: str, spec: Settings, base: Any, link: Link) -> Any:
     settings: dict[str, Any] = dict(spec)
     kind = settings.pop(_KIND, None)
     if kind is None:
-        return _changed(where, base, settings, link)
+        return changed(where, base, settings, link)
     if str(kind) not in _QUEUES:
         raise UsageError(
             f"{where}.kind: there is no queue {kind!r}: known are {', '.join(_QUEUES)}"
@@ -237,13 +246,13 @@ def _queue(where: str, spec: Settings, base: Any, link: Link) -> Any:
     if kind == "red" and "target" in settings:
         mean = settings.get("mean_packet", _NS2_MEAN_BYTES)
         if not isinstance(mean, int):
-            raise _wrong(f"{where}.mean_packet", mean, (int,))
-        settings |= _automatic(_time(f"{where}.target", settings.pop("target")), mean)
+            raise wrong(f"{where}.mean_packet", mean, (int,))
+        settings |= _automatic(parse_time(f"{where}.target", settings.pop("target")), mean)
     if "weights" in settings:
         settings["weights"] = _weights(f"{where}.weights", settings["weights"])
     if "entries" in settings:
         settings["entries"] = _entries(f"{where}.entries", settings["entries"])
-    return _made(where, _QUEUES[str(kind)], settings, link)
+    return made(where, _QUEUES[str(kind)], settings, link)
 
 
 def _weights(where: str, weights: Any) -> Any:
@@ -272,7 +281,7 @@ def _entries(where: str, texts: Any) -> Any:
         duration, first, last = match.groups()
         open_levels = range(int(first), int(last or first) + 1)
         simulated_levels = [theory.LEVELS[-1] - level for level in open_levels]
-        entries.append((_time(f"{where}[{index}]", duration), simulated_levels))
+        entries.append((parse_time(f"{where}[{index}]", duration), simulated_levels))
     return entries
 
 
@@ -283,7 +292,7 @@ def _pause(where: str, spec: Settings, link: Link) -> Any:
         raise UsageError(
             f"{where}.kind: there is no kind of pause {kind!r}: known are {', '.join(_PAUSES)}"
         )
-    return _made(where, _PAUSES[str(kind)], settings, link)
+    return made(where, _PAUSES[str(kind)], settings, link)
 
 
 def _automatic(target_ps: int, mean_packet: int) -> Settings:
@@ -294,14 +303,12 @@ def _automatic(target_ps: int, mean_packet: int) -> Settings:
     return {"min": f"{least // qjump_sim.NS}ns", "max": f"{3 * least // qjump_sim.NS}ns"}
 
 
-def _transport(where: str, spec: Settings, base: qjump_sim.Transport, link: Link) -> Any:
+def _transport(
+    where: str, spec: Settings, base: qjump_sim.Transport, link: Link, law: Law | None
+) -> Any:
     settings = dict(spec)
-    kind, congestion = settings.pop(_KIND, None), settings.pop("congestion", None)
-    if congestion is not None and str(congestion) not in _LAWS:
-        raise UsageError(
-            f"{where}.congestion: there is no law {congestion!r}: known are {', '.join(_LAWS)}"
-        )
-    control = base.congestion if congestion is None else _LAWS[str(congestion)]()
+    kind = settings.pop(_KIND, None)
+    control = _control(where, settings, base.congestion, law)
     if _G in settings:
         shift = settings.pop(_G)
         if not isinstance(control, qjump_sim.Dctcp) or not isinstance(shift, int):
@@ -311,97 +318,38 @@ def _transport(where: str, spec: Settings, base: qjump_sim.Transport, link: Link
             )
         control = dataclasses.replace(control, shift=shift)
     names = {field.name for field in dataclasses.fields(control)} & settings.keys()
-    control = _changed(where, control, {name: settings.pop(name) for name in names}, link)
+    control = changed(where, control, {name: settings.pop(name) for name in names}, link)
     if kind is None:
-        return dataclasses.replace(_changed(where, base, settings, link), congestion=control)
+        return dataclasses.replace(changed(where, base, settings, link), congestion=control)
     if str(kind) not in _TRANSPORTS:
         raise UsageError(
             f"{where}.kind: there is no transport {kind!r}: known are {', '.join(_TRANSPORTS)}"
         )
-    return _changed(where, _TRANSPORTS[str(kind)](control), settings, link)
+    return changed(where, _TRANSPORTS[str(kind)](control), settings, link)
 
 
-def _changed(where: str, base: Any, settings: Settings, link: Link) -> Any:
-    return (
-        dataclasses.replace(base, **_values(where, type(base), settings, link))
-        if settings
-        else base
-    )
-
-
-def _made(where: str, kind: type[Any], settings: Settings, link: Link) -> Any:
-    values = _values(where, kind, settings, link)
-    missing = [
-        field.name
-        for field in dataclasses.fields(kind)
-        if field.name not in values and field.default is dataclasses.MISSING
-    ]
-    if missing:
-        raise UsageError(f"{where}: it needs {', '.join(missing)}")
-    return kind(**values)
-
-
-def _values(where: str, kind: type[Any], settings: Settings, link: Link) -> dict[str, Any]:
-    """Return the settings as values for the fields of ``kind``."""
-    types, units_of = typing.get_type_hints(kind), qjump_sim.UNITS.get(kind.__name__, {})
-    values: dict[str, Any] = {}
-    for name, value in settings.items():
-        if name not in types:
-            raise UsageError(
-                f"{where}.{name}: there is no such setting: known are {', '.join(types)}"
-            )
-        if value == "buffer" and name == "packets":
-            value = link.buffer_bytes // link.mtu_bytes
-        if value == _BUFFER_BYTES and name == "bytes":
-            value = link.buffer_bytes
-        kinds = (types[name], *typing.get_args(types[name]))
-        if value == _NONE and type(None) in kinds:
-            values[name] = None
-        elif units_of.get(name) == _TIME:
-            values[name] = _time(f"{where}.{name}", value)
-        else:
-            values[name] = _value(f"{where}.{name}", value, kinds, link)
-    return values
-
-
-def _value(where: str, value: Setting, kinds: tuple[Any, ...], link: Link) -> Any:
-    """Return a setting's value. For a :class:`qjump_sim.Limit`, text is a time, a number of
-    packets, or the buffer of a port in full packets.
-    """
-    if any(typing.get_origin(kind) is typing.Literal for kind in kinds):
-        return value
-    limit = qjump_sim.Packets in kinds
-    if not limit and (isinstance(value, str) or (isinstance(value, bool) and bool not in kinds)):
-        raise _wrong(where, value, kinds)
-    if not isinstance(value, str):
-        return value
-    if value == "buffer":
-        return qjump_sim.Packets(link.buffer_bytes // link.mtu_bytes)
-    if value == _BUFFER_BYTES:
-        return link.buffer_bytes
-    if packets := re.fullmatch(r"([0-9]+)pkt", value):
-        return qjump_sim.Packets(int(packets[1]))
-    if share := re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)% of buffer", value):
-        return qjump_sim.Packets(
-            round(float(share[1]) / 100 * link.buffer_bytes / theory.frame_bytes(link.mtu_bytes))
-        )
-    try:
-        return qjump_sim.Time(_time(where, value))
-    except UsageError:
+def _control(
+    where: str, settings: dict[str, Setting], base: qjump_sim.Congestion, law: Law | None
+) -> Any:
+    """Return the law of congestion control; take what names it from ``settings``."""
+    congestion, file = settings.pop("congestion", None), settings.pop("law", None)
+    if (congestion == _CUSTOM) != (law is not None and file == law.file):
         raise UsageError(
-            f"{where}: {value!r} is not a size: write 150000 (bytes), '65pkt', '7% of buffer', "
-            "'buffer' or '200us' (of sending)"
-        ) from None
-
-
-def _wrong(where: str, value: Setting, kinds: tuple[Any, ...]) -> UsageError:
-    expected = next((text for kind, text in _TYPE_NAMES.items() if kind in kinds), "a list")
-    return UsageError(f"{where}: {value!r} is not {expected}")
-
-
-def _time(where: str, value: Setting) -> int:
-    """Parse a time; return it in ps."""
+            f"{where}.law: a law in WebAssembly needs congestion = {_CUSTOM!r} and its file: law = "
+            "'mine.wasm'"
+        )
+    if congestion is None:
+        return base
+    if str(congestion) not in _LAWS:
+        raise UsageError(
+            f"{where}.congestion: there is no law {congestion!r}: known are {', '.join(_LAWS)}"
+        )
+    if law is None:
+        return _LAWS[str(congestion)]()
     try:
-        return int(units.Duration.parse(value)) * qjump_sim.NS
-    except UsageError as error:
-        raise UsageError(f"{where}: {error}") from None
+        control = qjump_sim.Custom(law.content)
+        qjump_sim.Transport.linux(control)
+    except ValueError as error:
+        problem = str(error).removeprefix("congestion.law: ")
+        raise UsageError(f"{where}.law: {law.file}: {problem}") from None
+    return control

@@ -39,7 +39,7 @@ bench-terasort
 How far a run has come, and how long it will still take, goes to standard error.
 
 schemes: tcp, dctcp (default), pfabric, qjump-script, qjump-paper, swift, bbr, dcqcn, dcqcn-pfc,
-         homa, aequitas, ndp, roce, irn, hpcc, powertcp, bbr3";
+         homa, aequitas, ndp, roce, irn, eqds, nscc, hpcc, powertcp, bbr3";
 
 fn main() -> ExitCode {
     let words: Vec<String> = env::args().skip(1).collect();

@@ -5,7 +5,7 @@ use qjump_sim::{
     Cable, FlowSpec, Flows, LeafSpine, Ps, Scheme, Simulation, Topology, Workload, US,
 };
 
-const NAMES: [&str; 13] = [
+const NAMES: [&str; 15] = [
     "tcp",
     "dctcp",
     "pfabric",
@@ -19,6 +19,8 @@ const NAMES: [&str; 13] = [
     "aequitas",
     "roce",
     "irn",
+    "eqds",
+    "nscc",
 ];
 const GIGABIT: u64 = 1_000_000_000;
 const PACKET: f64 = 12_000.0;

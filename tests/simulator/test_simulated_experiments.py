@@ -219,6 +219,11 @@ def test_declared_times_of_programs_are_refused(tmp_path: Path) -> None:
          "simulator.transport.kind: there is no transport 'mac'"),
         ('like = "dctcp"\npause = { xoff = 9, xon = 9, buffer = 9 }',
          "pause: xoff 9, xon 9 and buffer 9 bytes: xoff must be above xon"),
+        ('like = "dctcp"\nshared_buffer = { alpha = 500 }',
+         "simulator.shared_buffer: it needs bytes"),
+        ('like = "dctcp"\nflowlet_gap = "25"', "simulator.flowlet_gap: '25' is not a duration"),
+        ('like = "dctcp"\nrouting = "spray"\nflowlet_gap = "25us"',
+         "simulator.flowlet_gap: routing has another rule: leave one of them out"),
         ('like = "linux"\n[link]\nxoff = "15220B"\nxon = "7610B"\npfc = true',
          "the simulator pauses whole links, not levels"),
     ],
@@ -234,7 +239,10 @@ def test_a_scheme_that_the_simulator_has_not_is_refused_with_its_place(
 
 
 def test_a_scheme_of_ones_own_meets_the_others(tmp_path: Path, own: Write) -> None:
-    settings = 'like = "dctcp"\nqueue = { threshold = 97500 }\ntransport = { min_rto = "1ms" }'
+    settings = (
+        'like = "dctcp"\nqueue = { threshold = 97500 }\ntransport = { min_rto = "1ms" }\n'
+        'flowlet_gap = "25us"\nshared_buffer = { bytes = 900000, alpha = 500 }'
+    )
     own("schemes/mine.toml", f"{MINE}only_simulated = true\n[simulator]\n{settings}\n")
     argv = command(
         tmp_path / "out", *FEW[:7], "--scheme", "mine", "--arms", "search_mine,mining_mine"
@@ -248,6 +256,9 @@ def test_a_scheme_of_ones_own_meets_the_others(tmp_path: Path, own: Write) -> No
         told["transport"]["min_rto"],
         told["congestion"]["kind"],
     ) == (97500, 10**9, "Dctcp")
+    assert told["routing"] == {"gap": 25 * 10**6}
+    buffer = {"kind": "SharedBuffer", "bytes": 900_000, "alpha": 500, "per_level": False}
+    assert told["shared_buffer"] == buffer
 
 
 def test_variants_of_a_scheme_have_their_settings(tmp_path: Path) -> None:

@@ -355,6 +355,51 @@ def test_a_collective_takes_its_closed_form(
     assert values(found)["job"]["of_ideal"] == pytest.approx(1, abs=0.15)
 
 
+CHAIN = """num_ranks 4
+rank 0 {
+l1: send 1082b to 1
+}
+rank 1 {
+l1: recv 1082b from 0
+l2: send 1082b to 2
+l2 requires l1
+}
+rank 2 {
+l1: recv 1082b from 1
+l2: calc 5000
+l2 requires l1
+l3: send 1082b to 3
+l3 requires l2
+}
+rank 3 {
+l1: recv 1082b from 2
+}
+"""
+
+
+def test_a_job_in_goal_takes_its_closed_form(laboratory: Laboratory) -> None:
+    hosts = ["h1", "h2", "h3", "h4"]
+    job = workload("job", "collective", level=0, hosts=hosts, pattern="goal", goal="chain")
+    (laboratory.folder / "experiments").mkdir()
+    (laboratory.folder / "experiments/chain.goal").write_text(CHAIN)
+    found = laboratory.run(job + PING, settings=("duration=2ms",))
+    # Three messages on two links each, and 5 us.
+    ideal_us = 3 * 2 * 1082 * 8e-4 + 5
+    latencies = found.tables["job"]["latency_us"].to_numpy()[1:]
+    assert ideal_us <= latencies.min() and latencies.max() <= ideal_us + 6 * ACK_US
+    job_values = values(found)["job"]
+    assert job_values["iterations"] > 0 and "of_ideal" not in job_values
+
+
+def test_what_is_not_goal_is_refused_with_its_line(laboratory: Laboratory) -> None:
+    job = workload("job", "collective", level=0, hosts=["h1", "h2"], pattern="goal", goal="bad")
+    (laboratory.folder / "experiments").mkdir()
+    (laboratory.folder / "experiments/bad.goal").write_text("num_ranks 2\nrank 0 (\n")
+    assert "workloads.job.goal:2: " in laboratory.refusal(job + PING)
+    (laboratory.folder / "experiments/bad.goal").write_text(CHAIN)
+    assert "there is no rank 2 among 2" in laboratory.refusal(job + PING)
+
+
 def test_one_seed_is_one_result(laboratory: Laboratory) -> None:
     everything = (
         PING

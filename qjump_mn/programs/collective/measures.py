@@ -27,12 +27,14 @@ def values(
     numbers = of_latencies(later if later.num_rows else table)
     if not numbers["received"]:
         return {"iterations": 0.0}
+    times = {name: value for name, value in numbers.items() if name.endswith("_ms")}
+    times["iterations"] = numbers["received"]
+    if plan.goal is not None:
+        return times
     ranks = len(plan.hosts or trial.network.hosts)
     shares = ranks - 1 if plan.pattern == "all-to-all" else 2 * (ranks - 1) / ranks
     median_ns = numbers["p50_ms"] * 1e6
-    times = {name: value for name, value in numbers.items() if name.endswith("_ms")}
     return times | {
-        "iterations": numbers["received"],
         "bus_gbps": shares * plan.size_bytes * 8 / median_ns,
         "of_ideal": median_ns / plan.ideal_ns(trial.network),
     }

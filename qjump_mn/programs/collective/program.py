@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from qjump_mn import theory
@@ -28,6 +28,7 @@ PATTERNS = {
     "ring": "all-reduce in a ring",
     "tree": "all-reduce along a binomial tree",
     "all-to-all": "all-to-all by pairwise exchange",
+    "goal": "operations of a file in GOAL",
 }
 """How the report describes each pattern."""
 
@@ -38,7 +39,7 @@ class CollectivePlan(
     """``hosts``, or all hosts if there are none, carry out a ``pattern``. In an all-reduce each has
     ``size_bytes`` of data; in an all-to-all each sends so many to every other. The next iteration
     begins ``pause_ns`` after the last host has ended. ``flows`` are all ordered pairs of
-    ``hosts``."""
+    ``hosts``. The pattern "goal" is that of a text in GOAL, ``goal``."""
 
     MEASURES: ClassVar = {
         **{name: text for name, text in LATENCIES.items() if name.endswith("_ms")},
@@ -53,6 +54,13 @@ class CollectivePlan(
     pattern: str
     size_bytes: int
     pause_ns: int
+    goal: str | None = None
+
+    @property
+    def measures(self) -> Mapping[str, str]:
+        """Without a formula for the operations of a file."""
+        unknown = ("bus_gbps", "of_ideal") if self.goal is not None else ()
+        return {name: text for name, text in self.MEASURES.items() if name not in unknown}
 
     @property
     def answer_bytes(self) -> int:
@@ -68,10 +76,8 @@ class CollectivePlan(
         hosts = f" of {', '.join(self.hosts)}" if self.hosts else ""
         each = " to each host" if self.pattern == "all-to-all" else ""
         pause = f", {self.pause_ns / 1e6:g} ms apart" if self.pause_ns else ""
-        return (
-            f"{PATTERNS[self.pattern]}{hosts}, {self.size_bytes / 1e6:g} MB{each}, again and "
-            f"again{pause}"
-        )
+        size = f", {self.size_bytes / 1e6:g} MB{each}" if self.goal is None else ""
+        return f"{PATTERNS[self.pattern]}{hosts}{size}, again and again{pause}"
 
     def message_bytes(self, ranks: int) -> int:
         """Payload of a message; the largest one, if ranks do not divide the data."""
@@ -108,15 +114,20 @@ class Collective(
 ):
     """A job on ``hosts``, or on all hosts, from the trial's beginning to its end. ``pattern`` is
     "ring" or "tree", which are all-reduces of ``size`` bytes on each host, or "all-to-all", in
-    which each host sends ``size`` to every other. Two of them are competing jobs.
+    which each host sends ``size`` to every other; or "goal", for which ``goal`` names a file
+    experiments/NAME.goal of operations, whose ranks are the hosts in order, with bytes on the wire
+    (LogGOPSim, ATLAHS). Two of them are competing jobs.
 
     The next iteration begins ``pause`` after the last host has ended, as if it computed.
     """
 
     hosts: tuple[str, ...] = ()
     pattern: str = "ring"
-    size: Size
+    size: Size = Size(0)
+    goal: str | None = None
     pause: Duration = Duration(0)
+
+    FILE: ClassVar = "goal"
 
     def pairs(self, where: str) -> list[tuple[str, Flow]]:
         return all_pairs(f"{where}.hosts", self.hosts)
@@ -124,11 +135,18 @@ class Collective(
     def check(self, where: str, network: Network) -> None:
         if self.pattern not in PATTERNS:
             raise UsageError(
-                f"{where}.pattern: there is no pattern {self.pattern!r}: use 'ring', 'tree' or "
-                "'all-to-all'"
+                f"{where}.pattern: there is no pattern {self.pattern!r}: use 'ring', 'tree', "
+                "'all-to-all' or 'goal'"
+            )
+        has_file = self.goal is not None
+        if (self.pattern == "goal") != has_file or (has_file and self.size):
+            raise UsageError(
+                f"{where}.goal: pattern 'goal' needs the name of a file, and no size; another "
+                "pattern needs a size, and no file"
             )
         ranks = len(self.hosts or network.hosts)
-        bounded(f"{where}.size", self.size, ranks, 10**9, f"{ranks}B (a byte a host) to 1000MB")
+        if not has_file:
+            bounded(f"{where}.size", self.size, ranks, 10**9, f"{ranks}B (a byte a host) to 1000MB")
         bounded(f"{where}.pause", self.pause, 0, 10**11, "0s to 100s")
 
     def planned(

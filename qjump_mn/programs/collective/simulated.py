@@ -24,12 +24,14 @@ def _applications(plan: CollectivePlan, stage: Stage) -> Apps:
     hosts = [stage.numbers[host] for host in plan.hosts] or range(len(stage.numbers))
     mtu_bytes, ranks = stage.trial.network.mtu_bytes, len(hosts)
     message = segments_bytes(plan.message_bytes(ranks), mtu_bytes)
-    pattern: apps.RingAllReduce | apps.TreeAllReduce | apps.AllToAll
+    pattern: apps.RingAllReduce | apps.TreeAllReduce | apps.AllToAll | apps.Goal
     match plan.pattern:
         case "ring":
             pattern = apps.RingAllReduce(ranks * message)
         case "tree":
             pattern = apps.TreeAllReduce(message)
+        case "goal":
+            pattern = _operations(plan)
         case _:
             pattern = apps.AllToAll(message)
     job = apps.Collective(
@@ -41,6 +43,13 @@ def _applications(plan: CollectivePlan, stage: Stage) -> Apps:
         until=stage.ended,
     )
     return [job]
+
+
+def _operations(plan: CollectivePlan) -> apps.Goal:
+    try:
+        return apps.Goal.parse(f"workloads.{plan.name}.goal", plan.goal or "")
+    except ValueError as error:
+        raise UsageError(str(error)) from None
 
 
 def _most(plan: CollectivePlan, stage: Stage) -> int:

@@ -6,25 +6,28 @@
 
 use std::any::Any;
 use std::cell::Cell;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::ffi::c_long;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
 
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
-use pyo3::{intern, Py};
+use pyo3::{ffi, intern, Py};
 use qjump_sim::{AckInfo, Code, Congestion, FlowLaw, OwnLaw, Scheme, Sending, Signal};
 
 thread_local! {
     static RAISED: Cell<Option<PyErr>> = const { Cell::new(None) };
 }
 
-/// Threads that may be in a law's callback.
-static CALLING: AtomicU32 = AtomicU32::new(0);
+/// The interpreter's number of the thread that may be in a run's callbacks; 0: none may.
+#[derive(Debug, Clone, Default)]
+pub struct Calling(Arc<AtomicU64>);
 
-/// How long an interrupted run may take to leave a callback.
-const PATIENCE: u32 = 100;
+/// Looks at whether an interrupted run has left its callback.
+const LOOKS: u32 = 100;
 const LOOK: Duration = Duration::from_millis(10);
 
 #[derive(Debug)]
@@ -63,25 +66,41 @@ pub fn is_python(scheme: &Scheme) -> bool {
     })
 }
 
-/// Runs work whose laws are in Python. The thread is the interpreter's meanwhile, without its lock.
-pub fn while_calling<T: Send>(work: impl FnOnce() -> T + Send) -> T {
-    CALLING.fetch_add(1, Ordering::SeqCst);
-    let result = Python::attach(|py| py.detach(work));
-    CALLING.fetch_sub(1, Ordering::SeqCst);
-    result
-}
+impl Calling {
+    /// Runs work whose laws are in Python. The thread is the interpreter's meanwhile, without its
+    /// lock.
+    pub fn during<T: Send>(&self, work: impl FnOnce() -> T + Send) -> PyResult<T> {
+        let result = Python::attach(|py| {
+            let number = py.import("threading")?.call_method0("get_ident")?.extract()?;
+            self.0.store(number, Ordering::SeqCst);
+            Ok(py.detach(work))
+        });
+        self.0.store(0, Ordering::SeqCst);
+        result
+    }
 
-/// After an interrupt: waits until no thread is in a callback, for about a second at most, because
-/// an interpreter that ends takes no thread back.
-pub fn wait_for_callbacks(py: Python<'_>) {
-    py.detach(|| {
-        for _ in 0..PATIENCE {
-            if CALLING.load(Ordering::SeqCst) == 0 {
+    /// After an interrupt: raises `KeyboardInterrupt` in the callback, if there is one, and again
+    /// while the callback catches it, for about a second. An interpreter that ends takes no thread
+    /// back: it would abort.
+    pub fn interrupt(&self, py: Python<'_>) {
+        for _ in 0..LOOKS {
+            let number = self.0.load(Ordering::SeqCst);
+            if number == 0 {
                 return;
             }
-            std::thread::sleep(LOOK);
+            raise_in(py, number);
+            py.detach(|| std::thread::sleep(LOOK));
         }
-    });
+    }
+}
+
+/// Raises `KeyboardInterrupt` in a thread, at its next step in Python.
+#[allow(unsafe_code)]
+fn raise_in(py: Python<'_>, thread: u64) {
+    let class = py.get_type::<PyKeyboardInterrupt>();
+    // SAFETY: the interpreter's lock is held, and the class is alive; without such a thread it does
+    // nothing.
+    unsafe { ffi::PyThreadState_SetAsyncExc(thread as c_long, class.as_ptr()) };
 }
 
 /// The exception that ended a run on this thread, with the simulator's sentence as a note.

@@ -31,6 +31,7 @@ use crate::columns::Asked;
 use crate::decode::decode;
 use crate::encode::encode;
 use crate::interrupt::{interruptible, quietly, Worker};
+use crate::law::Calling;
 use crate::located::{value_error, Located};
 use crate::scenario::Draft;
 
@@ -67,12 +68,13 @@ fn run<'py>(
 ) -> PyResult<Ran<'py>> {
     let draft = scenario::draft(scenario)?;
     let watch = watch::watch(watch)?;
+    let calling = Calling::default();
     let work = {
-        let watch = watch.clone();
-        move |worker: &Worker<_>| simulate(draft, &watch, worker)
+        let (watch, calling) = (watch.clone(), calling.clone());
+        move |worker: &Worker<_>| simulate(draft, &watch, worker, &calling)
     };
     let listener = |now| if progress.is_none() { Ok(()) } else { watch::report(progress, now) };
-    let ended = interruptible(py, work, listener).inspect_err(|_| law::wait_for_callbacks(py))?;
+    let ended = interruptible(py, work, listener).inspect_err(|_| calling.interrupt(py))?;
     let ended = ended.map_err(|stopped| match stopped {
         Stopped::Refused(error) => value_error(&error),
         Stopped::Raised(error) => error,
@@ -123,10 +125,11 @@ fn simulate(
     draft: Draft,
     watch: &Watch,
     worker: &Worker<Result<Ended, Stopped>>,
+    calling: &Calling,
 ) -> Result<Ended, Stopped> {
     let scenario = draft.build()?;
     if law::is_python(&scenario.scheme) {
-        law::while_calling(|| work(&scenario, watch, worker))
+        calling.during(|| work(&scenario, watch, worker)).map_err(Stopped::Raised)?
     } else {
         work(&scenario, watch, worker)
     }

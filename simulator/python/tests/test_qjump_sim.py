@@ -108,7 +108,7 @@ def test_outcomes_are_those_that_are_pinned_in_rust(scheme: str) -> None:
     assert f"{digest(outcome):_}" == pinned.split()[1].rstrip("),")
 
 
-RIVALS = ("swift", "bbr", "dcqcn", "dcqcn-pfc", "homa", "aequitas", "ndp", "roce", "irn", "hpcc", "powertcp", "bbr3")
+RIVALS = ("swift", "bbr", "dcqcn", "dcqcn-pfc", "homa", "aequitas", "ndp", "roce", "irn", "eqds", "nscc", "hpcc", "powertcp", "bbr3")
 
 
 @pytest.mark.parametrize("scheme", RIVALS)
@@ -562,7 +562,7 @@ QUANTILES = Quantiles([(0, 0), (100, US)])
 @pytest.mark.parametrize(
     ("scenario", "sentence"),
     [
-        (Scenario(FIG9, "reno", SIX), "scheme: there is no scheme reno, only tcp, dctcp, pfabric, qjump-script, qjump-paper, swift, bbr, dcqcn, dcqcn-pfc, homa, aequitas, ndp, roce, irn, hpcc, powertcp, bbr3"),
+        (Scenario(FIG9, "reno", SIX), "scheme: there is no scheme reno, only tcp, dctcp, pfabric, qjump-script, qjump-paper, swift, bbr, dcqcn, dcqcn-pfc, homa, aequitas, ndp, roce, irn, eqds, nscc, hpcc, powertcp, bbr3"),
         (Scenario(FIG9, "tcp", Flows([7], [0], [144], [6])), "flow at 7 ps: there is no host 144 among 144"),
         (Scenario(FIG9, "tcp", Flows([7], [0], [1], [0])), "flow at 7 ps: its size of 0 packets must be between 1 and 2^31"),
         (Scenario(FIG9, "tcp", Poisson("search", 1.5, 10)), "flows.load: 1.5 must be above 0 and at most 1"),

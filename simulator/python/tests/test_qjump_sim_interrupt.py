@@ -73,6 +73,12 @@ def test_looks_for_signals_do_not_touch_the_outcome() -> None:
     assert (outcome.sources[0].delay_max, outcome.end) == (7_800_000, stop)
 
 
+LAW = """
+class Own(Law):
+    def on_ack(self, ack):
+        {body}"""
+RUN = """run(Scenario(FIG9, replace(Scheme.named("tcp", FIG9), transport=Transport.linux(Custom(Own))), Flows([0], [0], [1], [9])))"""
+
 # What a process does when the signal comes: its preparation, and the work that takes seconds.
 STATES = {
     "flows are drawn": ("", 'run(Scenario(FIG9, "dctcp", Poisson("search", 0.6, 20_000_000)))'),
@@ -92,6 +98,14 @@ STATES = {
         "ones = np.ones(2_000_000, np.int64); flows = Flows(ones, 0 * ones, ones, ones)",
         '[run(Scenario(FIG9, "dctcp", flows, stop=0)) for _ in range(100)]',
     ),
+    "a law never returns": (LAW.format(body="while True: pass"), RUN),
+    "a law catches exceptions": (
+        LAW.format(body="""while True:
+            try: time.sleep(0.001)
+            except Exception: pass"""),
+        RUN,
+    ),
+    "a law is never made": ("def make():\n    while True: pass", RUN.replace("Own", "make")),
     "JSON is written": (
         "ones = np.ones(500_000, np.int64); outcome = run(Scenario(FIG9, 'dctcp', Flows(ones, 0 * ones, ones, ones), stop=0))",
         "[outcome.to_json() for _ in range(100)]",
@@ -100,6 +114,7 @@ STATES = {
 CHILD = """
 import signal
 import time
+from dataclasses import replace
 import numpy as np
 from qjump_sim import *
 CABLE = Cable(10**10, 2 * US)

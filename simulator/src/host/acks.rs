@@ -77,8 +77,8 @@ impl Hosts {
         }
     }
 
-    /// Sends an ACK of packets that waited for it.
-    fn send_ack(
+    /// Sends an ACK that is not made of an arrived packet.
+    pub(super) fn send_ack(
         &mut self,
         net: &mut Network,
         slot: u32,

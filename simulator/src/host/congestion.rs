@@ -14,9 +14,11 @@ mod dcqcn;
 mod dctcp;
 mod delivery_rate;
 mod ecn;
+mod eqds;
 mod homa;
 mod hpcc;
 mod ndp;
+mod nscc;
 mod powertcp;
 mod reno;
 mod swift;
@@ -37,9 +39,11 @@ pub use self::custom::{Custom, FlowLaw, OwnLaw, Sending, Signal};
 pub use self::dcqcn::Dcqcn;
 pub use self::dctcp::Dctcp;
 use self::ecn::Ecn;
+pub use self::eqds::Eqds;
 pub use self::homa::Homa;
 pub use self::hpcc::Hpcc;
 use self::ndp::Ndp;
+pub use self::nscc::Nscc;
 pub use self::powertcp::PowerTcp;
 use self::reno::Reno;
 pub use self::swift::Swift;
@@ -89,6 +93,14 @@ macro_rules! laws {
                 }
             }
 
+            pub(crate) fn ahead(self) -> Option<u32> {
+                match self {
+                    $(Congestion::$law $(($settings))? => {
+                        settings!($law $(, $settings)?).ahead()
+                    })*
+                }
+            }
+
             #[inline]
             pub(crate) fn protocol(self) -> Protocol {
                 match self { $(Congestion::$law { .. } => $law::PROTOCOL,)* }
@@ -101,8 +113,11 @@ macro_rules! laws {
 
             #[inline]
             pub(crate) fn ecn_capable(self) -> bool {
-                let capable = match self { $(Congestion::$law { .. } => $law::ECN_CAPABLE,)* };
-                capable && !matches!(self, Congestion::Custom(Custom { ecn: false, .. }))
+                match self {
+                    $(Congestion::$law $(($settings))? => {
+                        settings!($law $(, $settings)?).ecn_capable()
+                    })*
+                }
             }
 
             #[inline]
@@ -196,9 +211,9 @@ macro_rules! laws {
                 match &mut self.state { $(State::$law(law) => law.on_window(marked, acked),)* }
             }
 
-            pub fn on_mark(&mut self) {
+            pub fn on_mark(&mut self, now: Ps) {
                 let Control { window, state } = self;
-                match state { $(State::$law(law) => law.on_mark(window),)* }
+                match state { $(State::$law(law) => law.on_mark(window, now),)* }
             }
 
             pub fn on_loss(&mut self, now: Ps) {
@@ -251,6 +266,10 @@ laws! {
     PowerTcp(power: PowerTcp),
     /// BBR, version 3: a model of the path, with limits by losses and marks.
     Bbr3,
+    /// EQDS: receivers credit in turns.
+    Eqds(eqds: Eqds),
+    /// NSCC: a window after marks and the queueing delay.
+    Nscc(nscc: Nscc),
     /// A law of the user's own.
     Custom(custom: Custom),
 }

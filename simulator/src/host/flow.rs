@@ -332,7 +332,7 @@ impl Flow {
         let heeded = if t.congestion.sees_every_ack() {
             self.see(t, now, ack, (advanced, newly))
         } else {
-            t.congestion.ecn_capable() && self.on_mark(t, ack.marked, newly)
+            t.congestion.ecn_capable() && self.on_mark(t, now, ack.marked, newly)
         };
         if !t.sack && t.dupacks.is_some() {
             self.count_repeats(t, now, News { advanced, packets: newly, grows: !heeded, repeats });

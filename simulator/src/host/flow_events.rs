@@ -14,7 +14,15 @@ use crate::host::transport::Rank;
 use crate::net::network::Network;
 use crate::packet::{since, Destination, Kind, Packet, AGAIN, CWR, NO_ECHO, SCALABLE};
 
-fn packet(slot: u32, number: u32, kind: Kind, bytes: u16, flow: &Flow, rank: Rank) -> Packet {
+/// A packet that a flow's sender sends.
+pub(super) fn packet(
+    slot: u32,
+    number: u32,
+    kind: Kind,
+    bytes: u16,
+    flow: &Flow,
+    rank: Rank,
+) -> Packet {
     Packet {
         flow: slot,
         seq: number,
@@ -281,7 +289,13 @@ impl Hosts {
                 return;
             }
         }
-        let release = self.send(net, data);
+        self.send_or_hold(net, data);
+    }
+
+    /// Sends data; if the limiter holds it, the flow's timer waits for it.
+    #[inline]
+    pub(super) fn send_or_hold(&mut self, net: &mut Network, data: Packet) {
+        let (slot, release) = (data.flow, self.send(net, data));
         if release > net.now {
             let flow = &mut self.flows[slot as usize];
             flow.hold(self.config.of(flow), net.now, release);

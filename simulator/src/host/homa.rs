@@ -11,10 +11,13 @@
 use crate::core::event::{HOST, TIMER};
 use crate::core::rng::mix;
 use crate::core::time::{Ps, S};
+use crate::host::flow_events::packet;
 use crate::host::homa_messages::{Host, Message};
 use crate::host::hosts::{Hosts, Notice};
+use crate::host::receiver::Reply;
+use crate::host::transport::Rank;
 use crate::net::network::Network;
-use crate::packet::{Destination, Kind, Packet, AGAIN, NO_ECHO};
+use crate::packet::{Kind, Packet, AGAIN, NO_ECHO};
 
 /// In `echo` of an ACK: the whole message has arrived. `NO_ECHO` is a grant; any other number is a
 /// RESEND of the packets from `echo` up to, but without, `seq`.
@@ -87,28 +90,15 @@ impl Hosts {
         self.handled.retransmitted += u64::from(resend);
         let host = flow.from;
         let packet = Packet {
-            flow: slot,
-            seq: number,
             echo: if resend { AGAIN } else { 0 },
-            stamp: 0,
             rank: 1 + u32::from(level),
-            link: 0,
-            bytes,
-            to: Destination::new(flow.to),
-            kind: Kind::Data,
-            marked: false,
-            ect: false,
+            ..packet(slot, number, Kind::Data, bytes, flow, Rank::Level)
         };
         if resend {
             self.note(slot, Notice::Again);
         }
         self.occupy(net.now, host, bytes);
-        let release = self.send(net, packet);
-        if release > net.now {
-            let flow = &mut self.flows[slot as usize];
-            flow.hold(self.config.of(flow), net.now, release);
-            self.note(slot, Notice::Held(release - net.now));
-        }
+        self.send_or_hold(net, packet);
     }
 
     /// Accounts for bytes given to the host's link.
@@ -231,28 +221,10 @@ impl Hosts {
 
     /// Sends a control packet to the sender, as an ACK.
     fn send_control(&mut self, net: &mut Network, slot: u32, seq: u32, echo: u32) {
-        let flow = &mut self.flows[slot as usize];
-        flow.leaves();
-        let (host, to, bytes) =
-            (flow.to, Destination::new(flow.from), self.config.of(flow).ack_bytes);
-        self.handled.sent[Kind::Ack as usize] += 1;
-        let (stamp, kind) = (self.messages.all[slot as usize].grant_sent_level.into(), Kind::Ack);
-        let word = Packet {
-            flow: slot,
-            seq,
-            echo,
-            stamp,
-            rank: 0,
-            link: host,
-            bytes,
-            to,
-            kind,
-            marked: false,
-            ect: false,
-        };
-        let handle = net.pool.add(word);
-        self.occupy(net.now, host, bytes);
-        self.offer(net, host, handle);
+        let flow = &self.flows[slot as usize];
+        self.occupy(net.now, flow.to, self.config.of(flow).ack_bytes);
+        let stamp = self.messages.all[slot as usize].grant_sent_level.into();
+        self.send_ack(net, slot, Reply { cumulative: seq, echo, stamp, marked: false });
     }
 
     /// A control packet has arrived at the sender.

@@ -5,6 +5,7 @@ pub(crate) mod acks;
 pub(crate) mod aequitas;
 pub(crate) mod congestion;
 pub(crate) mod emitter;
+pub(crate) mod eqds;
 pub(crate) mod flow;
 pub(crate) mod flow_events;
 pub(crate) mod homa;

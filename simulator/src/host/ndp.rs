@@ -10,10 +10,13 @@
 
 use crate::core::event::{HOST, PULL, TIMER};
 use crate::core::time::S;
+use crate::host::flow_events::packet;
 use crate::host::hosts::{Hosts, Notice};
 use crate::host::ndp_pulls::{Pulled, Puller};
+use crate::host::receiver::Reply;
+use crate::host::transport::Rank;
 use crate::net::network::Network;
-use crate::packet::{Destination, Kind, Packet, AGAIN, NO_ECHO};
+use crate::packet::{Kind, Packet, AGAIN, NO_ECHO};
 
 /// In `echo` of an ACK: all has arrived. `NO_ECHO` is a pull, whose `seq` counts all packets that
 /// may have left; any other number is a NACK, or with a `seq` above it asks for the packets up to
@@ -65,28 +68,15 @@ impl Hosts {
         flow.sent(number);
         self.handled.sent[Kind::Data as usize] += 1;
         self.handled.retransmitted += u64::from(again);
+        let bytes = flow.bytes(t, number);
         let packet = Packet {
-            flow: slot,
-            seq: number,
             echo: if again { AGAIN } else { 0 },
-            stamp: 0,
-            rank: 1 + u32::from(flow.level),
-            link: 0,
-            bytes: flow.bytes(t, number),
-            to: Destination::new(flow.to),
-            kind: Kind::Data,
-            marked: false,
-            ect: false,
+            ..packet(slot, number, Kind::Data, bytes, flow, Rank::Level)
         };
         if again {
             self.note(slot, Notice::Again);
         }
-        let release = self.send(net, packet);
-        if release > net.now {
-            let flow = &mut self.flows[slot as usize];
-            flow.hold(self.config.of(flow), net.now, release);
-            self.note(slot, Notice::Held(release - net.now));
-        }
+        self.send_or_hold(net, packet);
     }
 
     /// Data has arrived, whole or trimmed. One too far ahead counts as trimmed.
@@ -108,13 +98,17 @@ impl Hosts {
             self.notify_received(net, slot);
         }
         if complete {
-            self.pulls.hosts[host as usize].queue.retain(|&other| other != slot);
+            self.pulls.hosts[host as usize].forget(slot);
             self.send_word(net, slot, size, DONE);
             return;
         }
         if trimmed {
             self.pulls.flows[slot as usize].trimmed += 1;
             self.send_word(net, slot, 0, packet.seq);
+        }
+        if self.ahead(slot).is_some() {
+            self.want_credit(net, slot, trimmed);
+            return;
         }
         let of = &mut self.pulls.flows[slot as usize];
         if of.granted < size + of.trimmed {
@@ -124,9 +118,9 @@ impl Hosts {
         }
     }
 
-    fn schedule_pull(&mut self, net: &mut Network, host: u32) {
+    pub(super) fn schedule_pull(&mut self, net: &mut Network, host: u32) {
         let of = &mut self.pulls.hosts[host as usize];
-        if !of.waits && !of.queue.is_empty() {
+        if !of.waits && !(of.queue.is_empty() && of.first.is_empty()) {
             of.waits = true;
             net.wheel.push(of.free.max(net.now), TIMER | HOST | PULL | host);
         }
@@ -135,10 +129,9 @@ impl Hosts {
     /// A host may pull a packet.
     pub(super) fn pull(&mut self, net: &mut Network, host: u32) {
         let packet = u64::from(self.data_bytes()) * 8 * S / self.lines[host as usize];
-        let of = &mut self.pulls.hosts[host as usize];
-        of.waits = false;
-        let Some(slot) = of.queue.pop_front() else { return };
-        of.free = net.now + packet;
+        self.pulls.hosts[host as usize].waits = false;
+        let Some(slot) = self.next_credited(host) else { return };
+        self.pulls.hosts[host as usize].free = net.now + packet;
         let flow = &mut self.pulls.flows[slot as usize];
         flow.last_pull += 1;
         let count = flow.last_pull;
@@ -148,26 +141,7 @@ impl Hosts {
 
     /// Sends a control packet to the sender, as an ACK.
     fn send_word(&mut self, net: &mut Network, slot: u32, seq: u32, echo: u32) {
-        let flow = &mut self.flows[slot as usize];
-        flow.leaves();
-        let (host, to) = (flow.to, Destination::new(flow.from));
-        let bytes = self.config.of(flow).ack_bytes;
-        self.handled.sent[Kind::Ack as usize] += 1;
-        let word = Packet {
-            flow: slot,
-            seq,
-            echo,
-            stamp: 0,
-            rank: 0,
-            link: host,
-            bytes,
-            to,
-            kind: Kind::Ack,
-            marked: false,
-            ect: false,
-        };
-        let handle = net.pool.add(word);
-        self.offer(net, host, handle);
+        self.send_ack(net, slot, Reply { cumulative: seq, echo, stamp: 0, marked: false });
     }
 
     /// A control packet has arrived at the sender.
@@ -205,7 +179,7 @@ impl Hosts {
         let of = &self.pulls.flows[slot as usize];
         if flow.expected() == size {
             self.send_word(net, slot, size, DONE);
-        } else if self.pulls.hosts[flow.to as usize].queue.contains(&slot) {
+        } else if self.pulls.hosts[flow.to as usize].will_pull(slot) {
             let count = of.last_pull;
             self.send_word(net, slot, count, NO_ECHO);
         } else {

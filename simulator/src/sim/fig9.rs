@@ -187,7 +187,7 @@ impl Scheme {
 
     /// The scheme with this name: `tcp`, `dctcp`, `pfabric`, `qjump-script` or `qjump-paper`; or a
     /// later one, `swift`, `bbr`, `dcqcn`, `dcqcn-pfc`, `homa`, `aequitas`, `ndp`, `roce`, `irn`,
-    /// `hpcc`, `powertcp` or `bbr3`.
+    /// `eqds`, `nscc`, `hpcc`, `powertcp` or `bbr3`.
     ///
     /// Its settings are those for Figure 9's fabric, fitted to the base path of this network:
     /// windows, targets, thresholds, buffers and timeouts.

@@ -4,7 +4,7 @@
 
 use crate::core::error::Result;
 use crate::core::time::{ps_per_byte, Ps, S};
-use crate::host::congestion::{Congestion, Dctcp, Hpcc, PowerTcp, Swift};
+use crate::host::congestion::{Congestion, Dctcp, Eqds, Hpcc, Nscc, PowerTcp, Swift};
 use crate::host::limiter::Limiter;
 use crate::host::transport::{Transport, DATA};
 use crate::net::pause::Pause;
@@ -63,7 +63,8 @@ impl<'a> Fit<'a> {
             "dcqcn" | "dcqcn-pfc" | "roce" => self.dcqcn(&mut scheme)?,
             "irn" => self.irn(&mut scheme)?,
             "homa" => self.homa(&mut scheme),
-            "ndp" => self.ndp(&mut scheme),
+            "ndp" | "eqds" => self.ndp(&mut scheme),
+            "nscc" => self.nscc(&mut scheme),
             _ => {}
         }
         Ok(scheme)
@@ -279,6 +280,23 @@ impl<'a> Fit<'a> {
         let t = &mut scheme.transport;
         t.initial_window = window(self.by_path(Scheme::ndp().transport.initial_window.into()));
         t.max_window = t.max_window.max(t.initial_window);
+        if let Congestion::Eqds(Eqds { ahead }) = &mut t.congestion {
+            *ahead = 2 * t.initial_window;
+        }
+    }
+
+    /// The target, marks and windows are as many base round trips as on Figure 9's fabric.
+    fn nscc(&self, scheme: &mut Scheme) {
+        let (base, holds) = (self.here.round_trip.clamp(1, S), self.here.holds());
+        let t = &mut scheme.transport;
+        t.congestion = Congestion::Nscc(Nscc { base, target: base });
+        t.initial_window = window((3 * holds).div_ceil(2 * PACKET).min(LARGEST / 4));
+        t.max_window = t.max_window.max(2 * t.initial_window);
+        if let Queue::Red(Red { limit: Limit::Bytes(limit), profile, .. }) = &mut scheme.queue {
+            *limit = PACKET * self.buffer(*limit / PACKET);
+            (profile.min, profile.max) =
+                (Limit::Bytes((holds / 5).max(1)), Limit::Bytes((holds * 4 / 5).max(2)));
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 
 use crate::core::time::{MS, NS, US};
 use crate::host::aequitas::Aequitas;
-use crate::host::congestion::{Congestion, Dcqcn, Homa, Swift};
+use crate::host::congestion::{Congestion, Dcqcn, Eqds, Homa, Nscc, Swift};
 use crate::host::limiter::Limiter;
 use crate::host::transport::{Recovery, DATA};
 use crate::net::pause::Pause;
@@ -19,8 +19,23 @@ use crate::queue::wfq::Wfq;
 use crate::sim::scheme::Scheme;
 
 /// Names of these schemes.
-pub(crate) const NAMES: [&str; 9] =
-    ["swift", "bbr", "dcqcn", "dcqcn-pfc", "homa", "aequitas", "ndp", "roce", "irn"];
+pub(crate) const NAMES: [&str; 11] = [
+    "swift",
+    "bbr",
+    "dcqcn",
+    "dcqcn-pfc",
+    "homa",
+    "aequitas",
+    "ndp",
+    "roce",
+    "irn",
+    "eqds",
+    "nscc",
+];
+
+/// The base round trip of Figure 9's fabric, and the bytes that it holds.
+const NSCC_BASE: u64 = 14_680_000;
+const NSCC_HOLDS: u64 = 18_350;
 
 impl Scheme {
     /// Swift: a target of 25 us, where an empty round trip takes 15, and at most as much again for
@@ -120,6 +135,43 @@ impl Scheme {
         scheme
     }
 
+    /// EQDS: the switches, hosts and first window of `ndp`, and at most two such windows of credit
+    /// ahead of what has come.
+    pub fn eqds() -> Self {
+        let mut scheme = Self::ndp();
+        scheme.transport.congestion =
+            Congestion::Eqds(Eqds { ahead: 2 * scheme.transport.initial_window });
+        scheme
+    }
+
+    /// NSCC: targets of a base round trip, as without trimming, and first windows of 1.5. Ports
+    /// mark from a fifth of what the base path holds on, and everything from four fifths on, which
+    /// is htsim's.
+    pub fn nscc() -> Self {
+        let mut scheme = Self::tcp();
+        scheme.queue = Queue::Red(Red {
+            limit: Limit::Bytes(150 * u64::from(DATA)),
+            profile: Profile {
+                min: Limit::Bytes(NSCC_HOLDS / 5),
+                max: Limit::Bytes(NSCC_HOLDS * 4 / 5),
+                max_p: 1_000_000,
+            },
+            not_ect: None,
+            gentle: false,
+            weight: 0,
+            in_packets: false,
+            mean_packet: DATA,
+            reading: Reading::Each,
+            mark_p: None,
+            protection: Protection::AckSyn,
+        });
+        scheme.transport.initial_window = 19;
+        // What is sent again would be dropped where all is marked.
+        scheme.transport.ect_again = true;
+        scheme.transport.congestion = Congestion::Nscc(Nscc { base: NSCC_BASE, target: NSCC_BASE });
+        scheme
+    }
+
     /// `RoCEv2` (Guo et al., SIGCOMM 2016): `dcqcn-pfc` with go-back-N, and one path for each flow.
     pub fn roce() -> Self {
         let mut scheme = Self::dcqcn_pfc();
@@ -169,6 +221,8 @@ impl Scheme {
             Self::ndp,
             Self::roce,
             Self::irn,
+            Self::eqds,
+            Self::nscc,
         ];
         NAMES.iter().position(|&known| known == name).map(|place| make[place]())
     }

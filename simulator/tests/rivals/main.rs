@@ -6,11 +6,13 @@ mod bbr;
 mod bbr3;
 mod dcqcn;
 mod dcqcn_pfc;
+mod eqds;
 mod homa;
 mod hpcc;
 mod mixed;
 mod named;
 mod ndp;
+mod nscc;
 mod powertcp;
 mod swift;
 

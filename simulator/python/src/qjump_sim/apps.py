@@ -280,8 +280,16 @@ class Goal:
 
         Raises OSError, and ValueError with file and line for what is not GOAL.
         """
+        return cls.parse(str(path), Path(path).read_text(encoding="utf-8"))
+
+    @classmethod
+    def parse(cls, place: str, text: str) -> Goal:
+        """The operations of a text in GOAL, which errors call `place`.
+
+        Raises ValueError with place and line for what is not GOAL.
+        """
         operations: list[Send | Calc] = []
-        for rank, to, amount, cpu, after in _native.read_goal(str(path), Path(path).read_text(encoding="utf-8")):
+        for rank, to, amount, cpu, after in _native.read_goal(place, text):
             operations.append(Calc(rank, amount, after, cpu) if to is None else Send(rank, to, amount, after))
         return cls(operations)
 

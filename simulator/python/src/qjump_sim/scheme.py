@@ -172,6 +172,36 @@ class Ndp:
 
 
 @dataclass(frozen=True)
+class Eqds:
+    """EQDS (Olteanu et al., NSDI 2022): receivers credit senders in turns. The transport's
+    `initial_window` leaves without credit; a packet that a switch trimmed (`Trim`) is credited
+    before all turns.
+
+    >>> eqds = Scheme.named("eqds", FIG9)
+    >>> scheme = replace(eqds, transport=replace(eqds.transport, congestion=Eqds(ahead=48)))
+    """
+
+    ahead: int = 24
+    """Packets that a receiver credits beyond those that have come."""
+
+
+@dataclass(frozen=True)
+class Nscc:
+    """NSCC, the sender's congestion control of Ultra Ethernet 1.0: marks say whether, and the
+    queueing delay by how much, the window changes. The transport's `initial_window` is 1.5 times
+    what a base round trip holds. Times in ps.
+
+    >>> nscc = Scheme.named("nscc", FIG9)
+    >>> scheme = replace(nscc, transport=replace(nscc.transport, congestion=Nscc(base=us(14), target=us(11))))
+    """
+
+    base: int = 12_000_000
+    """`config_base_rtt`: the longest round trip without queues."""
+    target: int = 12_000_000
+    """`target_qdelay`: the queueing delay that it aims at."""
+
+
+@dataclass(frozen=True)
 class Bbr3:
     """BBR, version 3 (draft-ietf-ccwg-bbr): the model of `Bbr`, with limits of what may be under
     way, by losses above 2 % and by marks.
@@ -182,7 +212,7 @@ class Bbr3:
     """
 
 
-Congestion: TypeAlias = Reno | Ecn | Cubic | Dctcp | Swift | Bbr | Dcqcn | Homa | Ndp | Hpcc | PowerTcp | Bbr3 | Custom
+Congestion: TypeAlias = Reno | Ecn | Cubic | Dctcp | Swift | Bbr | Dcqcn | Homa | Ndp | Hpcc | PowerTcp | Bbr3 | Eqds | Nscc | Custom
 
 LAWS: dict[str, type[Congestion]] = {name: globals()[law] for name, law in _native.laws()}
 """The laws of congestion control by their names in scheme files, as the simulator has them."""
@@ -387,7 +417,7 @@ class Scheme:
         """A named scheme for a network. Figure 9's: `tcp`, `dctcp`, `pfabric`, `qjump-script` (as
         in the published scripts) or `qjump-paper` (as in the text, with an epoch of 2nP/R). Later
         ones: `swift`, `bbr`, `dcqcn`, `dcqcn-pfc`, `homa`, `aequitas`, `ndp`, `roce`, `irn`,
-        `hpcc`, `powertcp`, `bbr3`. Settings are fitted to the base path of this network: windows, targets, thresholds, buffers
+        `eqds`, `nscc`, `hpcc`, `powertcp`, `bbr3`. Settings are fitted to the base path of this network: windows, targets, thresholds, buffers
         and timeouts (docs/simulator.md).
         Raises ValueError for another name or an invalid network."""
         return _native.scheme(name, topology)

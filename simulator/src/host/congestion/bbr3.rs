@@ -73,9 +73,13 @@ impl CongestionLaw for Bbr3 {
     type State = Box<Bbr3State>;
     const NAME: &str = "bbr3";
     const ECHO: Echo = Echo::Exactly;
-    const ECN_CAPABLE: bool = true;
     const IS_SCALABLE: bool = true;
     const SEES_EVERY_ACK: bool = true;
+
+    #[inline]
+    fn ecn_capable(&self) -> bool {
+        true
+    }
 
     fn start(self, _window: &mut Window, _line: u64) -> Box<Bbr3State> {
         Box::new(Bbr3State {

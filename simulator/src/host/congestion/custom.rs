@@ -6,7 +6,7 @@
 //! law sees the rounded one at the next call.
 
 use std::any::Any;
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -140,9 +140,16 @@ pub(crate) struct Failure {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Failures(Arc<Mutex<Option<Failure>>>);
 
+/// What a thread keeps of the run whose laws it calls.
+#[derive(Debug, Default)]
+struct Called {
+    failures: Failures,
+    /// One of them is this thread's: it calls no law any more.
+    failed: bool,
+}
+
 thread_local! {
-    static FAILURES: RefCell<Failures> = RefCell::default();
-    static FAILED: Cell<bool> = const { Cell::new(false) };
+    static CALLED: RefCell<Called> = RefCell::default();
 }
 
 impl Failures {
@@ -150,18 +157,26 @@ impl Failures {
     pub fn begin() -> Self {
         let failures = Failures::default();
         failures.collect();
-        FAILED.set(false);
         failures
     }
 
     /// Those of the run that has begun on this thread.
     pub fn of_run() -> Self {
-        FAILURES.with_borrow(Clone::clone)
+        CALLED.with_borrow(|called| called.failures.clone())
     }
 
     /// Collects those of laws that this thread calls from now on.
     pub fn collect(&self) {
-        FAILURES.set(self.clone());
+        CALLED.with_borrow_mut(|called| {
+            if !Arc::ptr_eq(&called.failures.0, &self.0) {
+                *called = Called { failures: self.clone(), failed: false };
+            }
+        });
+    }
+
+    /// Whether a law that this thread called has failed.
+    fn has_failed() -> bool {
+        CALLED.with_borrow(|called| called.failed)
     }
 
     /// The earliest.
@@ -170,9 +185,9 @@ impl Failures {
     }
 
     fn add(failure: Failure) {
-        FAILED.set(true);
-        FAILURES.with_borrow(|failures| {
-            let mut first = failures.0.lock().unwrap_or_else(PoisonError::into_inner);
+        CALLED.with_borrow_mut(|called| {
+            called.failed = true;
+            let mut first = called.failures.0.lock().unwrap_or_else(PoisonError::into_inner);
             if first.as_ref().is_none_or(|first| failure.place < first.place) {
                 *first = Some(failure);
             }
@@ -187,7 +202,6 @@ pub(crate) struct CustomState {
     law: Option<Box<dyn FlowLaw>>,
     flow: u32,
     transport: u8,
-    now: Ps,
 }
 
 impl Clone for CustomState {
@@ -200,13 +214,16 @@ impl CongestionLaw for Custom {
     type State = Box<CustomState>;
     const NAME: &str = "custom";
     const ECHO: Echo = Echo::Exactly;
-    // If its settings say so.
-    const ECN_CAPABLE: bool = true;
     const IS_SCALABLE: bool = true;
     const SEES_EVERY_ACK: bool = true;
 
+    #[inline]
+    fn ecn_capable(&self) -> bool {
+        self.ecn
+    }
+
     fn start(self, _window: &mut Window, _line: u64) -> Box<CustomState> {
-        Box::new(CustomState { code: self.law, law: None, flow: 0, transport: 0, now: 0 })
+        Box::new(CustomState { code: self.law, law: None, flow: 0, transport: 0 })
     }
 }
 
@@ -215,7 +232,7 @@ impl CustomState {
     pub fn serve(&mut self, window: &mut Window, now: Ps, (flow, transport): (u32, u8)) {
         (self.flow, self.transport) = (flow, transport);
         let signal = Signal::Start(now);
-        if self.law.is_some() || FAILED.get() {
+        if self.law.is_some() || Failures::has_failed() {
             return;
         }
         match self.code.start() {
@@ -228,8 +245,7 @@ impl CustomState {
     }
 
     fn call(&mut self, window: &mut Window, signal: &Signal) {
-        let Some(law) = self.law.as_mut().filter(|_| !FAILED.get()) else { return };
-        self.now = signal.now();
+        let Some(law) = self.law.as_mut().filter(|_| !Failures::has_failed()) else { return };
         let mut sending = Sending::of(window);
         if let Err(what) = law.on(signal, &mut sending).and_then(|()| sending.set(window)) {
             self.fail(signal, &what);
@@ -255,8 +271,8 @@ impl LawState for CustomState {
         self.call(window, &Signal::Ack(ack));
     }
 
-    fn on_mark(&mut self, window: &mut Window) {
-        self.call(window, &Signal::Mark(self.now));
+    fn on_mark(&mut self, window: &mut Window, now: Ps) {
+        self.call(window, &Signal::Mark(now));
     }
 
     fn on_loss(&mut self, window: &mut Window, now: Ps) {

@@ -57,8 +57,12 @@ impl CongestionLaw for Dcqcn {
     type State = Box<DcqcnState>;
     const NAME: &str = "dcqcn";
     const ECHO: Echo = Echo::AtOnce;
-    const ECN_CAPABLE: bool = true;
     const SEES_EVERY_ACK: bool = true;
+
+    #[inline]
+    fn ecn_capable(&self) -> bool {
+        true
+    }
 
     fn problem(&self) -> Option<String> {
         if self.alpha_timer == 0 || self.timer == 0 || self.counter == 0 {

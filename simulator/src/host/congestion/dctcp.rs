@@ -5,6 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::traits::{CongestionLaw, Echo, LawState, Window, ONE};
+use crate::core::time::Ps;
 
 /// alpha = 1.
 pub(super) const ALPHA: u32 = 1 << 20;
@@ -28,8 +29,12 @@ impl CongestionLaw for Dctcp {
     type State = DctcpState;
     const NAME: &str = "dctcp";
     const ECHO: Echo = Echo::Exactly;
-    const ECN_CAPABLE: bool = true;
     const IS_SCALABLE: bool = true;
+
+    #[inline]
+    fn ecn_capable(&self) -> bool {
+        true
+    }
 
     fn problem(&self) -> Option<String> {
         (self.shift > 20).then(|| "DCTCP's g is below 2^-20, with which alpha stays 0".to_owned())
@@ -48,7 +53,7 @@ impl LawState for DctcpState {
     }
 
     /// Reduces the window by alpha / 2, but not below the transport's least window.
-    fn on_mark(&mut self, window: &mut Window) {
+    fn on_mark(&mut self, window: &mut Window, _now: Ps) {
         let less = u64::from(window.cwnd) * u64::from(self.alpha) / u64::from(2 * ALPHA);
         let least = window.cwnd.min(window.bounds.least * ONE);
         window.cwnd = (window.cwnd - less as u32).max(least);

@@ -36,7 +36,7 @@ fn the_window_opens_by_one_for_each_ack_then_for_each_window() {
 #[test]
 fn alpha_follows_the_marks_and_cuts_by_half_of_it() {
     let mut control = control(Congestion::Dctcp(Dctcp { shift: 4 }));
-    control.on_mark();
+    control.on_mark(0);
     assert_eq!(
         (control.window(), control.window.ssthresh / ONE),
         (12, 12),
@@ -46,16 +46,16 @@ fn alpha_follows_the_marks_and_cuts_by_half_of_it() {
     assert_eq!(control.alpha(), ALPHA / 32);
     (0..500).for_each(|_| control.on_window(10, 10));
     assert!(control.alpha() > ALPHA - 16 && control.alpha() <= ALPHA);
-    control.on_mark();
+    control.on_mark(0);
     assert_eq!(control.window(), 6);
     control.window.bounds.least = 4;
-    control.on_mark();
+    control.on_mark(0);
     assert_eq!(control.window(), 4);
     control.window.bounds.least = 1;
-    control.on_mark();
+    control.on_mark(0);
     assert_eq!(control.window(), 2);
     control.window.bounds.least = 4;
-    control.on_mark();
+    control.on_mark(0);
     assert_eq!(control.window(), 2, "a mark opens no window");
 }
 
@@ -67,7 +67,7 @@ fn a_mark_halves_the_window_of_ecn_and_no_other() {
         [(Congestion::Ecn, 6), (Congestion::Reno, 12), (Congestion::Cubic, 12)]
     {
         let mut control = control(congestion);
-        control.on_mark();
+        control.on_mark(0);
         control.on_window(10, 10);
         assert_eq!(control.window(), left, "{congestion:?}");
     }

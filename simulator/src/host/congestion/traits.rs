@@ -129,8 +129,6 @@ pub(crate) trait CongestionLaw: Copy {
     const PROTOCOL: Protocol = Protocol::Window;
     /// How its receivers echo marks.
     const ECHO: Echo = Echo::Never;
-    /// Its data is ECN-capable (ECT).
-    const ECN_CAPABLE: bool = false;
     /// It reacts in proportion to the share of marks.
     const IS_SCALABLE: bool = false;
     /// The next new packet carries CWR after a reduction (RFC 3168, section 6.1.2).
@@ -152,9 +150,21 @@ pub(crate) trait CongestionLaw: Copy {
         None
     }
 
+    /// Whether its data is ECN-capable (ECT).
+    #[inline]
+    fn ecn_capable(&self) -> bool {
+        false
+    }
+
     /// Levels of scheduled packets, if receivers grant.
     fn scheduled(&self) -> u8 {
         0
+    }
+
+    /// Packets that a receiver pulls beyond those that have come, if it pulls in turns; none: it
+    /// pulls one for each that comes.
+    fn ahead(&self) -> Option<u32> {
+        None
     }
 
     /// The state of a new connection. `line`: rate of the host's link, in bit/s.
@@ -187,7 +197,7 @@ pub(crate) trait LawState {
     fn on_window(&mut self, _marked: u32, _acked: u32) {}
 
     /// The first mark of a window.
-    fn on_mark(&mut self, _window: &mut Window) {}
+    fn on_mark(&mut self, _window: &mut Window, _now: Ps) {}
 
     /// A loss found by later packets: half the window.
     fn on_loss(&mut self, window: &mut Window, _now: Ps) {

@@ -21,14 +21,14 @@ impl Flow {
     /// Processes the mark, if any, of an ACK of `newly` packets; returns whether it has one. The
     /// share of marks is passed on once a window (RFC 8257, section 3.3), and a window with marks
     /// is reduced once (RFC 3168, section 6.1.2).
-    pub(super) fn on_mark(&mut self, t: &Transport, marked: bool, newly: u32) -> bool {
+    pub(super) fn on_mark(&mut self, t: &Transport, now: Ps, marked: bool, newly: u32) -> bool {
         let packets = counted(t, newly);
         self.marked += if marked { packets } else { 0 };
         if let Some(acked) = self.round_ends(packets) {
             self.path.control.on_window(std::mem::take(&mut self.marked), acked);
         }
         if marked && self.may_cut() {
-            self.path.control.on_mark();
+            self.path.control.on_mark(now);
             self.reduced = t.congestion.sends_cwr();
         }
         marked
@@ -84,7 +84,7 @@ impl Flow {
         };
         self.path.control.on_every_ack(&seen);
         if own && marked && self.may_cut() {
-            self.path.control.on_mark();
+            self.path.control.on_mark(now);
         }
         if self.una == self.next {
             self.deadline = Ps::MAX;
