@@ -98,13 +98,38 @@ static void choose(const struct load *load, size_t request, enum op *op, uint32_
 	*key = (uint32_t)((number & UINT32_MAX) * load->settings->keys >> 32);
 }
 
+static void open_connection(struct load *load, struct connection *connection)
+{
+	connection->fd = connect_to(&load->settings->server);
+	if (connection->fd < 0)
+		fail_connection(load, connection, strerror(errno));
+	connection->connected = false;
+	connection->request = NULL;
+	connection->unsent_bytes = 0;
+	watch(load, connection, EPOLLOUT, EPOLL_CTL_ADD);
+}
+
+/*
+ * A connection failed. If one of its ends gave up sending under load, which is the network's doing,
+ * open another one; its request is not answered.
+ */
+static void replace(struct load *load, struct connection *connection, int error)
+{
+	if (load->phase != PHASE_LOAD || (error != ETIMEDOUT && error != ECONNRESET))
+		fail_connection(load, connection, strerror(error));
+	if (connection->request)
+		connection->request->status = STATUS_BROKEN;
+	close(connection->fd);
+	open_connection(load, connection);
+}
+
 /* Send as much as the socket accepts; the rest follows when it is writable. */
 static void send_more(struct load *load, struct connection *connection)
 {
 	ssize_t sent = send(connection->fd, connection->unsent, connection->unsent_bytes, MSG_NOSIGNAL);
 
 	if (sent < 0 && errno != EAGAIN && errno != EINTR)
-		fail_connection(load, connection, strerror(errno));
+		replace(load, connection, errno);
 	if (sent > 0) {
 		connection->unsent += sent;
 		connection->unsent_bytes -= (uint32_t)sent;
@@ -167,8 +192,12 @@ static void receive(struct load *load, struct connection *connection)
 
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	if (got <= 0)
-		fail_connection(load, connection, got ? strerror(errno) : "the server closed it");
+	if (got < 0) {
+		replace(load, connection, errno);
+		return;
+	}
+	if (got == 0)
+		fail_connection(load, connection, "the server closed it");
 	if (!request || connection->unsent_bytes)
 		fail_connection(load, connection, "an answer without a request");
 	missing = connection->received < HEADER_BYTES ? HEADER_BYTES - connection->received : 0;
@@ -194,15 +223,19 @@ static void serve(struct load *load, struct connection *connection, uint32_t eve
 
 	if (!connection->connected) {
 		error = socket_error(connection->fd);
-		if (error)
-			fail_connection(load, connection, strerror(error));
+		if (error) {
+			replace(load, connection, error);
+			return;
+		}
 		connection->connected = true;
 		watch(load, connection, EPOLLIN, EPOLL_CTL_MOD);
-		set_free(load, connection, 0);
+		set_free(load, connection, now_ns() + load->settings->think);
 		return;
 	}
 	if (connection->unsent_bytes && events & EPOLLOUT) {
 		send_more(load, connection);
+		if (!connection->connected) /* replaced */
+			return;
 		if (!connection->unsent_bytes)
 			watch(load, connection, EPOLLIN, EPOLL_CTL_MOD);
 	}
@@ -264,10 +297,7 @@ static void open_connections(struct load *load)
 		connection->number = i;
 		connection->message = messages + (size_t)i * message_bytes(settings);
 		message_init(connection->message, settings);
-		connection->fd = connect_to(&settings->server);
-		if (connection->fd < 0)
-			fail_connection(load, connection, strerror(errno));
-		watch(load, connection, EPOLLOUT, EPOLL_CTL_ADD);
+		open_connection(load, connection);
 	}
 }
 

@@ -27,7 +27,7 @@ struct settings {
 };
 
 enum op { OP_GET, OP_SET };
-enum status { STATUS_OK, STATUS_MISS, STATUS_ERROR, STATUS_NONE };
+enum status { STATUS_OK, STATUS_MISS, STATUS_ERROR, STATUS_NONE, STATUS_BROKEN };
 
 struct request {
 	int64_t due; /* ns, like the next two; 0: never */
@@ -47,7 +47,8 @@ struct result {
 
 /*
  * Connect, store the keys unless they are stored, apply the load, and wait for the last answers.
- * Exits if a connection fails or the log is full.
+ * A connection that times out or is reset under load is replaced. Exits if one fails otherwise, or
+ * if the log is full.
  */
 struct result run_load(const struct settings *settings);
 

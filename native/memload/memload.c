@@ -110,7 +110,7 @@ static struct settings load_settings(void)
 
 static void write_log(const struct result *result)
 {
-	int64_t rows = 0, sent = 0, gets = 0, outcomes[STATUS_NONE + 1] = { 0 };
+	int64_t rows = 0, sent = 0, gets = 0, outcomes[STATUS_BROKEN + 1] = { 0 };
 
 	write_start(NULL, settings, "due_ns sent_ns done_ns op connection status");
 	for (size_t i = 0; i < result->count; i++) {
@@ -130,7 +130,7 @@ static void write_log(const struct result *result)
 		  (const struct total[]){ { "from_ns", result->from },
 					  { "to_ns", result->to },
 					  { "sent", sent },
-					  { "answered", rows - outcomes[STATUS_NONE] },
+					  { "answered", rows - outcomes[STATUS_NONE] - outcomes[STATUS_BROKEN] },
 					  { "gets", gets },
 					  { "misses", outcomes[STATUS_MISS] },
 					  { "errors", outcomes[STATUS_ERROR] },

@@ -36,7 +36,7 @@ def reply(opcode: int, status: int = OK, extras: bytes = b"", value: bytes = b""
 @dataclass
 class Server(Listener):
     """Listens on loopback while it is entered. `answer` gives an answer's pieces, each sent by
-    itself; None hangs up.
+    itself; None hangs up, and ConnectionResetError resets the connection.
 
     Requests of all connections are handled one after the other, in the order in which they came.
     """
@@ -67,6 +67,9 @@ class Server(Listener):
                             return
                         for piece in pieces:
                             connection.sendall(piece)
+            except ConnectionResetError:
+                linger = struct.pack("ii", 1, 0)  # closing sends RST
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
             except OSError:
                 return
 

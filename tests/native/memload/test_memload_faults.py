@@ -6,6 +6,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import threading
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
@@ -159,6 +160,37 @@ def test_a_broken_connection(
     with Server(3, lambda request: pieces if request.number == 4 else well(request)) as server:
         done = failed(memload, server, output, "--get-fraction", "1")
     memload.check_refused(done, 1, f"connection 0 to {server.address} failed ({words})")
+
+
+def reset_at(*numbers: int) -> Callable[[Request], list[bytes]]:
+    """Answer well, but reset the connection instead of answering the requests of ``numbers``."""
+
+    def answer(request: Request) -> list[bytes]:
+        if request.number in numbers:
+            raise ConnectionResetError
+        return well(request)
+
+    return answer
+
+
+@pytest.mark.parametrize("loop", ["--rate 1000", f"--closed --think {MS}"])
+def test_a_connection_that_is_reset_is_replaced(memload: Program, loop: str) -> None:
+    words = [*SMALL, *loop.split(), *f"--duration {50 * MS} --connections 2".split()]
+    with Server(3, reset_at(4, 9)) as server:
+        log = memload.log("--server", server.address, *words)
+    assert server.connections == 4
+    broken = [row for row in log.rows if row["status"] == 4]
+    assert len(broken) == 2 and all(row["sent_ns"] and not row["done_ns"] for row in broken)
+    answered = [row for row in log.rows if row["done_ns"]]
+    assert len(answered) == len(log.rows) - 2 == log.end["answered"] > 9
+    assert {row["status"] for row in answered} == {0}
+    assert {row["connection"] for row in answered[-10:]} == {0, 1}, "both connections go on"
+
+
+def test_a_reset_before_the_load(memload: Program, output: Path) -> None:
+    with Server(3, reset_at(-2)) as server:
+        done = failed(memload, server, output)
+    memload.check_refused(done, 1, f"connection 0 to {server.address} failed (Connection reset")
 
 
 @pytest.mark.parametrize("extra", [b"x", bytes(70_000)], ids=len)
