@@ -46,7 +46,8 @@ DATA = "\nData: [{key}.csv]({key}.csv)."
 """The end of a page with data beside its pictures."""
 
 SEVERAL = {
-    "course16": ("course16-ablation",),
+    "collectives": ("collectives", "collectives-ai"),
+    "course16": ("course16", "course16-ablation"),
     "fig11": ("fig11", "fig11-10g"),
     "fig3a": ("fig3a", "fig3a-10g", "fig3a-htb2015"),
     "fig5": ("fig5", "fig5-fits"),

@@ -92,8 +92,9 @@ class CollectivePlan(
         }[self.pattern]
 
     def ideal_ns(self, network: Network) -> float:
-        """Thakur, Rabenseifner and Gropp's cost (2005), steps x (alpha + bytes x beta), on the
-        longest path that a message takes; without ACKs."""
+        """Thakur, Rabenseifner and Gropp's cost (2005), steps x (alpha + bytes x beta), without
+        ACKs. alpha is of the longest path that a message takes; in a ring, where data passes from
+        host to host, the paths add up instead."""
         hosts = self.hosts or network.hosts
         pairs: Iterator[Flow] = (
             zip(hosts, (*hosts[1:], hosts[0]), strict=True)
@@ -103,10 +104,15 @@ class CollectivePlan(
         segment = network.mtu_bytes - theory.TCP_HEADERS_BYTES
         message = self.message_bytes(len(hosts))
         frame = theory.frame_bytes(theory.TCP_HEADERS_BYTES + min(message, segment))
-        alpha_ns = max(theory.one_way_ns(frame, network.speeds(*pair)) for pair in pairs)
+        alphas_ns = [theory.one_way_ns(frame, network.speeds(*pair)) for pair in pairs]
         others = max(0.0, message / segment - 1)
         others_ns = others * theory.occupancy_ns(frame, network.link.rate_bps)
-        return self.steps(len(hosts)) * (alpha_ns + others_ns)
+        steps = self.steps(len(hosts))
+        if self.pattern == "ring":  # twice around, but for the last two hops
+            after = (*alphas_ns[1:], alphas_ns[0])
+            left_out = min(map(sum, zip(alphas_ns, after, strict=True)))
+            return 2 * sum(alphas_ns) - left_out + steps * others_ns
+        return steps * (max(alphas_ns) + others_ns)
 
 
 class Collective(
