@@ -152,7 +152,7 @@ static u32 qjump_segs(const struct sk_buff *skb)
 static int qjump_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
 {
 	struct qjump_sched *q = qdisc_priv(sch);
-	struct qjump_level *l = q->level_of[min_t(u32, skb->priority, TC_QJUMP_PRIOS)];
+	struct qjump_level *l = *(q->level_of + min_t(u32, skb->priority, TC_QJUMP_PRIOS));
 	bool is_gso = skb_is_gso(skb);
 	u32 segs = is_gso ? qjump_segs(skb) : 1;
 	bool oversize = is_gso ? segs > l->limit :
@@ -183,17 +183,13 @@ static __always_inline struct sk_buff *qjump_unlink(struct Qdisc *sch, struct qj
 
 	if (!l->queue.head)
 		q->backlogged &= ~l->bit;
-	if (unlikely(q->gso) && skb_is_gso(skb)) {
-		q->gso--;
-		l->queue.qlen -= qjump_segs(skb) - 1;
-	}
 	l->backlog -= qdisc_pkt_len(skb);
 	qstats_backlog_sub(sch, qdisc_pkt_len(skb));
 	qdisc_qlen_dec(sch);
 	return skb;
 }
 
-static struct sk_buff *qjump_take(struct Qdisc *sch, struct qjump_level *l)
+static __always_inline struct sk_buff *qjump_take(struct Qdisc *sch, struct qjump_level *l)
 {
 	struct sk_buff *skb = qjump_unlink(sch, l);
 
@@ -203,7 +199,7 @@ static struct sk_buff *qjump_take(struct Qdisc *sch, struct qjump_level *l)
 	return skb;
 }
 
-/* Slow paths are noinline: inlined, they make the fast path save registers. */
+/* Inlined slow paths, or array indices that UBSAN checks, make the fast path save registers. */
 static noinline void qjump_drop(struct Qdisc *sch, struct qjump_level *l, struct sk_buff *skb)
 {
 	l->drops++;
@@ -248,21 +244,23 @@ static noinline struct sk_buff *qjump_dequeue_others(struct Qdisc *sch, u64 now)
 	u64 wake = U64_MAX;
 
 	while ((ready = q->backlogged & ~held)) {
-		struct qjump_level *l = &q->level[__fls(ready)];
+		struct qjump_level *l = q->level + __fls(ready);
 		u32 cost = qjump_cost(&q->params, qdisc_pkt_len(l->queue.head));
 
 		if (skb_is_gso(l->queue.head)) {
-			qjump_split(sch, l);
-			continue;
+			q->gso--;
+			l->queue.qlen -= qjump_segs(l->queue.head) - 1;
+			if (q->limited) {
+				qjump_split(sch, l);
+				continue;
+			}
 		}
-		if (!l->budget)
-			return qjump_take(sch, l);
-		if (unlikely(cost > l->budget)) {	/* a change lowered the budget */
+		if (unlikely(l->budget && cost > l->budget)) {	/* a change lowered it */
 			l->oversize++;
 			qjump_drop(sch, l, qjump_unlink(sch, l));
 			continue;
 		}
-		if (now >= l->held_until && qjump_admit(q, l, cost, now))
+		if (!l->budget || (now >= l->held_until && qjump_admit(q, l, cost, now)))
 			return qjump_take(sch, l);
 		wake = min(wake, l->held_until);
 		held |= l->bit;
@@ -293,9 +291,9 @@ static struct sk_buff *qjump_dequeue(struct Qdisc *sch)
 
 	if (!q->backlogged)
 		return NULL;
-	if (unlikely(q->gso) && q->limited)
-		return qjump_dequeue_others(sch, ktime_get_ns());
-	l = &q->level[__fls(q->backlogged)];
+	if (unlikely(q->gso))
+		return qjump_dequeue_others(sch, q->limited ? ktime_get_ns() : 0);
+	l = q->level + __fls(q->backlogged);
 	return l->budget ? qjump_dequeue_limited(sch, l) : qjump_take(sch, l);
 }
 

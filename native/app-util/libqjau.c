@@ -91,9 +91,7 @@ static void start_once(void)
 	errno = saved;
 }
 
-/*
- * True if there is a priority to set. The constructor calls it, unless a wrapper is called earlier.
- */
+/* True if there is a priority to set. Called by the constructor, or by an earlier wrapper. */
 static bool start(void)
 {
 	if (started)

@@ -86,9 +86,13 @@ def test_what_a_packet_costs_is_what_was_measured() -> None:
         f"at level 7 it is {share(7)} (6.12)",
         f"nothing costs {bare / prio:.0%} of `prio` with eight bands, {bare / ets:.0%} of `ets` "
         f"and {bare / cake:.0%} of `cake`",
+        f"and {bare / costs['bfifo_queues'] - 1:.0%} more than a FIFO that queues each packet",
         f"of the {costs['wire']:.0f} instructions",
     ):
         assert sentence in " ".join(document.split()), sentence
+    times = bpf["bpf_qdisc_level0"] / bpf["qjump_10ms_level0"]
+    compared = " ".join((DOCS / "qdisc.md").read_text().split())
+    assert f"costs {times:.1f} times as much as qjump (a limited level 0, Linux 7.3)" in compared
 
 
 def test_web_search_flows_have_the_published_sizes_and_rate() -> None:

@@ -36,7 +36,7 @@ topology = "paper12"
 warmup = "100ms"
 duration = "900ms"
 replicates = 1
-link = {{ rate = "{rate}", buffer = "12336B" }}
+link = {{ rate = "{rate}", buffer = "12336B", trunk_buffer = "9252B" }}
 
 [workloads.ping]
 program = "ping"
@@ -142,19 +142,24 @@ class Scale:
         }
 
     def way(self, host: str) -> npt.NDArray[np.float64]:
-        """One-way times of the cycles compared, in frames."""
-        arrived = np.array([us for rows in self._arrived(host).values() for us in rows])
-        return np.asarray(arrived * 1e3 / self.frame_ns)
+        """When the datagrams of the cycles compared arrived, in frames from when they were due.
+
+        Not from when the program sent them: at both rates it reads the clock three times for each,
+        which takes 30 ns (docs/emulation.md), so the last of ten is sent 280 ns late. None waits
+        for that, as a host's link is busy with the first for longer.
+        """
+        arrived = np.array([ns for rows in self._arrived(host).values() for ns in rows])
+        return np.asarray(arrived / self.frame_ns)
 
     def _arrived(self, host: str) -> dict[int, list[float]]:
         table = self.table("met", host)
         cycles: dict[int, list[float]] = {}
-        due = table["due_ns"].to_pylist()
-        first = min(due)
-        for when, latency_us in zip(due, table["latency_us"].to_pylist(), strict=True):
-            rows = cycles.setdefault(round((when - first) / self.cycle_ns), [])
+        columns = [table[name].to_pylist() for name in ("due_ns", "sent_ns", "latency_us")]
+        first = min(columns[0])
+        for due, sent, latency_us in zip(*columns, strict=True):
+            rows = cycles.setdefault(round((due - first) / self.cycle_ns), [])
             if latency_us is not None:
-                rows.append(latency_us)
+                rows.append(latency_us * 1e3 + sent - due)
         return {number: rows for number, rows in cycles.items() if number in CYCLES}
 
 
@@ -202,4 +207,4 @@ def test_as_many_are_lost(scales: tuple[Scale, Scale]) -> None:
 @pytest.mark.parametrize("host", PHASES_US)
 def test_datagrams_take_as_many_frames(host: str, scales: tuple[Scale, Scale]) -> None:
     slow, fast = (scale.way(host) for scale in scales)
-    assert np.median(fast) == pytest.approx(np.median(slow), abs=0.05)
+    assert fast == pytest.approx(slow, abs=0.05)

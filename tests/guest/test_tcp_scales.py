@@ -26,8 +26,9 @@ from tests.guest.laboratory import Laboratory
 
 pytestmark = [pytest.mark.guest, pytest.mark.nightly]
 
-SLOW, FAST = 1, 1000
+SLOW, MIDDLE, FAST = 1, 10, 1000
 """How many times the rate is that of 10 Mb/s."""
+PRESETS = {SLOW: "slow", MIDDLE: "middle", FAST: "fast"}
 FRAME_MS = 1.2336
 """Of a full-size frame at 10 Mb/s."""
 LEAST_RTO_MS, LEAST_DELAYED_MS, TICK_MS = 200.0, 40.0, 4.0
@@ -187,6 +188,12 @@ arms = ["window"]
 [presets.slow]
 about = "10 Mb/s"
 
+[presets.middle]
+about = "100 Mb/s, for the arm window"
+link.rate = "100Mbit"
+warmup = "10ms"
+duration = "400ms"
+
 [presets.fast]
 about = "10 Gb/s"
 link.rate = "10Gbit"
@@ -212,7 +219,7 @@ class Arm:
     """What an arm left at one of the two rates."""
 
     def __init__(self, laboratory: Laboratory, name: str, faster: int) -> None:
-        preset = "slow" if faster == SLOW else "fast"
+        preset = PRESETS[faster]
         trial, self.out = laboratory.run(plan("tcp", preset, []), name, name=f"tcp-{preset}-{name}")
         self.frame_ms = FRAME_MS / faster
         assert trial.arm.time_scale == faster
@@ -267,18 +274,28 @@ def arms(laboratory: Laboratory, tmp_path_factory: pytest.TempPathFactory) -> Ar
         return {
             (name, faster): Arm(laboratory, name, faster)
             for name in ("window", "wide", "free", "lossy", "probing", "delayed")
-            for faster in (SLOW, FAST)
+            for faster in ((SLOW, MIDDLE, FAST) if name == "window" else (SLOW, FAST))
         }
 
 
-@pytest.mark.parametrize(("name", "rate"), [("window", 0.535), ("wide", 0.999)])
+@pytest.mark.parametrize(
+    ("name", "slower", "rate"), [("window", MIDDLE, 0.566), ("wide", SLOW, 0.999)]
+)
 def test_with_a_window_and_without_losses_as_many_frames_leave(
-    name: str, rate: float, arms: Arms
+    name: str, slower: int, rate: float, arms: Arms
 ) -> None:
-    slow, fast = arms[name, SLOW], arms[name, FAST]
+    slow, fast = arms[name, slower], arms[name, FAST]
     assert min(len(slow.sent_ms), len(fast.sent_ms)) > 1500
     assert slow.rate == pytest.approx(rate, abs=0.002)
     assert fast.rate == pytest.approx(slow.rate, rel=0.003)
+
+
+def test_a_window_of_three_packets_has_another_rhythm_at_10_mb_a_second(arms: Arms) -> None:
+    """579 frames in the time of 1000 instead of 566. It changes between 12 and 20 Mb/s, where a round
+    trip is as long as a tick; neither delayed acknowledgements nor TCP small queues are behind it.
+    """
+    slow, middle = (arms["window", faster].rate for faster in (SLOW, MIDDLE))
+    assert 0.02 < slow / middle - 1 < 0.03
 
 
 def test_without_a_window_the_host_holds_a_millisecond_of_the_link_and_that_does_not_scale(
@@ -286,11 +303,10 @@ def test_without_a_window_the_host_holds_a_millisecond_of_the_link_and_that_does
 ) -> None:
     """TCP small queues let a socket have 1 ms of its rate below it, two frames at least."""
     slow, fast = (arms["free", faster].host_queue() for faster in (SLOW, FAST))
-    assert slow["drops"] == 0
+    assert slow["drops"] == fast["drops"] == 0
     assert slow["max_backlog"] < 20 * FULL_BYTES
-    # Of 810 frames the host's own buffer holds 100.
-    assert fast["drops"] > 0
-    assert fast["max_backlog"] == HELD_BYTES
+    # Of 810 frames the receiver's window allows as many.
+    assert 60 * FULL_BYTES < fast["max_backlog"] < HELD_BYTES
 
 
 @pytest.mark.parametrize("name", ["lossy", "probing"])
@@ -392,13 +408,13 @@ def told(arms: Arms) -> list[str]:
     lossy = {faster: arms["lossy", faster].transfers() for faster in (SLOW, FAST)}
     apart = _apart(lossy[SLOW], lossy[FAST])
     return [
-        row("window of 6 kB: frames in the time of 1000", rate("window"), "no timer takes part"),
+        row("window of 6 kB: frames in the time of 1000", rate("window"), f"at 100 Mb/s {rate('window')(MIDDLE)}"),
         row("window of 15.5 kB: frames in the time of 1000", rate("wide"), "no timer takes part"),
         row("a transfer of 7 segments, none lost, in frames", took(7), "no timer takes part"),
         row("timeouts in 40 transfers", timeouts, "the least is 200 ms"),
         row("a question of two small writes, in frames", question, "a delayed acknowledgement: 40 ms"),
         row("tail-loss probes in 40 transfers", probes, "their timer counts ticks of 4 ms"),
-        row("most in the host's own queue, no window", held, "TCP small queues: 1 ms of the link"),
+        row("most in the host's own queue, no window", held, "TCP small queues, 1 ms of the link; the receiver's window"),
         f"Of {len(apart)} other transfers that lose packets {sum(frames < 0.6 for frames in apart)} take as many "
         f"frames within 0.6, and none differs by more than {max(apart):.1f}.",
     ]  # fmt: skip

@@ -48,6 +48,8 @@ QDISCS: dict[str, tuple[int, list[str]]] = {
     "qjump_1us_one_frame": (0, ["root qjump epoch 1us level 0 64"]),
     "qjump2015_level0": (0, ["root qjump2015 epoch 10ms level 0 100mb"]),
     "wire": (0, ["root wire rate 1tbit"]),
+    # A limit below the MTU: every packet is queued, where pfifo lets it past when it is empty.
+    "bfifo_queues": (0, ["root bfifo limit 1000"]),
 }
 PATHS = {
     "tbf_held": (0, ["root tbf rate 8bit burst 64 limit 10mb"]),
