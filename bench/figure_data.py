@@ -36,16 +36,16 @@ def write(run: Path, path: Path) -> None:
 
 
 def read(path: Path) -> list[TrialMeasures]:
-    """Read the measures of each trial."""
-    found: dict[tuple[str, int], dict[str, dict[str, float]]] = {}
+    """Read the measures of each trial. A workload without any, such as a stream of UDP, has no
+    rows."""
+    found: dict[tuple[str, int], defaultdict[str, dict[str, float]]] = {}
     with path.open(newline="") as file:
         for row in csv.DictReader(file):
             arm, workload, measure = (row.pop(key) for key in KEYS)
             for seed, value in row.items():
                 if value:
-                    found.setdefault((arm, int(seed)), {}).setdefault(workload, {})[measure] = (
-                        float(value)
-                    )
+                    values = found.setdefault((arm, int(seed)), defaultdict(dict))
+                    values[workload][measure] = float(value)
     no_flows: defaultdict[str, dict[str, float]] = defaultdict(dict)
     return [TrialMeasures(arm, seed, values, no_flows) for (arm, seed), values in found.items()]
 
