@@ -47,7 +47,7 @@ DATA = "\nData: [{key}.csv]({key}.csv)."
 
 SEVERAL = {
     "collectives": ("collectives", "collectives-ai"),
-    "course16": ("course16", "course16-ablation"),
+    "course16": ("course16-ablation",),
     "fig11": ("fig11", "fig11-10g"),
     "fig3a": ("fig3a", "fig3a-10g", "fig3a-htb2015"),
     "fig5": ("fig5", "fig5-fits"),
@@ -267,13 +267,14 @@ MAX_ROWS = 8
 
 
 def arm_tables(plan: Plan, arms: Iterable[ArmSummary]) -> list[str]:
-    """Return the tables of arms."""
+    """Return the tables of arms; those of few arms, and without arms that have no value."""
     blocks = result_tables.blocks(plan, [arm for arm in arms if arm.done])
-    return [
-        table(["arm", *block.heads], [[arm.label, *cells] for arm, cells in block.rows]) + "\n"
-        for block in blocks
-        if len(block.rows) <= MAX_ROWS
-    ]
+    tables = []
+    for block in blocks:
+        rows = [[arm.label, *cells] for arm, cells in block.rows if set(cells) != {formatting.NONE}]
+        if rows and len(block.rows) <= MAX_ROWS:
+            tables.append(table(["arm", *block.heads], rows) + "\n")
+    return tables
 
 
 def cells(row: VerdictRow) -> list[str]:
