@@ -348,7 +348,7 @@ def test_a_name_that_leads_out_of_its_folder_is_not_found(folder: Path) -> None:
 def test_every_kind_counts_bytes_and_refuses_controls(kind: words.Kind) -> None:
     for one in "\x00\x1b\x7f\x85\r\u2028\u2029\u202e\udc80":
         assert kind.problem(f"a{one}b")
-    end = ".c" if kind is words.MODULE else ""
+    end = {words.MODULE: ".c", words.LAW: ".wasm"}.get(kind, "")
     assert not kind.problem(f"a{end}")
     assert not kind.problem("a" * (kind.max_bytes - len(end)) + end)
     assert f"has {kind.max_bytes + 2} bytes" in kind.problem("a" * kind.max_bytes + "é")
