@@ -50,7 +50,7 @@ def plan(
     words.check(words.FILE, where, name, preset)
     context = arms.Context(where, spec, points, backend)
     plan = _plan(context, name, preset, only, seeds, perturb)
-    by_simulator = (backend or plan.shown.backends[0]) == watch.SIMULATED
+    by_simulator = watch.SIMULATED in ((backend,) if backend else plan.shown.backends[:1])
     usual_ns = watch.simulated_ns(plan.shown.network) if by_simulator else 0
     run = replace_fields(plan.run, watch=watch.parse(watched, plan.run.duration_ns, usual_ns))
     plan = replace_fields(plan, run=run)
