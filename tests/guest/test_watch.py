@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from qjump_mn.results import contents, directory, frames, links, packets, tables
+from qjump_mn.results import directory, frames, links, packets, tables
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.theory import AROUND_FRAME_BYTES
 from tests.guest.command import qjump_mn
+from tests.support.watched import check_only_frames_are_added
 
 pytestmark = pytest.mark.guest
 
@@ -32,11 +33,7 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
 def test_results_are_those_of_a_run_that_is_not_watched(
     watched: RunDirectory, tmp_path: Path
 ) -> None:
-    plain = ran(tmp_path)
-    digests = [contents.results(run.path, run.manifest) for run in (plain, watched)]
-    assert digests[0] == digests[1] and len(digests[0].trials) == len(ARMS)
-    assert (watched.path / contents.PLAYER).is_file()
-    assert not (plain.path / contents.PLAYER).exists()
+    check_only_frames_are_added(watched, ran(tmp_path), len(ARMS))
 
 
 @pytest.mark.parametrize("arm", ARMS)

@@ -21,6 +21,7 @@ from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.frames import Frames
 from tests.simulator.short import command
 from tests.support.processes import execute
+from tests.support.watched import check_only_frames_are_added
 
 pytestmark = pytest.mark.guest
 
@@ -54,12 +55,8 @@ def frames_of(run: RunDirectory, arm: str) -> Frames:
 def test_results_are_those_of_a_run_that_is_not_watched(
     watched: RunDirectory, tmp_path: Path
 ) -> None:
-    plain = ran(tmp_path)
-    digests = [contents.results(run.path, run.manifest) for run in (plain, watched)]
-    assert digests[0] == digests[1] and len(digests[0].trials) == len(ARMS)
-    assert (watched.path / contents.PLAYER).is_file()
+    check_only_frames_are_added(watched, ran(tmp_path), len(ARMS))
     assert "What waits in a host" in (watched.path / contents.PLAYER).read_text()
-    assert not (plain.path / contents.PLAYER).exists()
 
 
 @pytest.mark.parametrize("arm", ARMS)
