@@ -131,10 +131,6 @@ def _show_network(ports: Sequence[Port], out: Console) -> None:
         out.print(f"{named} no rate: a packet takes no time there", markup=False)
 
 
-def _time(ns: int) -> str:
-    return f"{ns / 1e6:.3g} ms" if ns >= 1e6 else f"{ns / 1e3:.3g} us"
-
-
 def _table(ports: Sequence[Port]) -> Table:
     table = Table(box=None, pad_edge=False)
     table.add_column("port")
@@ -143,7 +139,7 @@ def _table(ports: Sequence[Port]) -> Table:
     for port in ports[:MAX_ROWS]:
         waited = f"{port.held:,} times"
         if port.wait_ns is not None:
-            waited = f"up to {_time(port.wait_ns)}"
+            waited = f"up to {units.told_time(port.wait_ns)}"
         rate = units.told_rate(port.rate_bps) if port.rate_bps else "none"
         table.add_row(port.name, rate, f"{port.packets:,}", f"{port.drops:,}", waited)
     return table
