@@ -1,19 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Flow control between the two wires of a link (IEEE 802.3, annex 31B)
+ * Flow control of wires
  *
- * A queued frame is charged to the wire at the root of skb->skb_iif, the device that
- * received it, until it starts to leave. At XOFF that port sends a pause, at XON a resume.
- * With pfc (IEEE 802.1Qbb) each level named has its own account and is paused alone. A
- * child does not report the level of its next frame, so any pause holds it.
+ * IEEE 802.3, annex 31B, between the two wires of a link. Every wire obeys pauses. A
+ * port with thresholds counts the bytes of frames that it received and that still
+ * wait in a wire of the same switch. When such a frame is queued, it is charged to the
+ * wire at the root of skb->skb_iif, the device that received it; when it starts to
+ * leave, it is released. When the account reaches XOFF, the port sends a pause to its
+ * link partner; when it falls to XON, a resume. Control frames have 64 bytes, go
+ * before all queues and are not held back by pauses. A pause lasts until the resume,
+ * as if it were always refreshed in time; there are no pause quanta.
  *
- * A control frame is not an skb. When it starts, it is put into the mailbox at the other
- * end, with the arrival of its last bit: from then on that wire starts no frame.
+ * With pfc (IEEE 802.1Qbb), each level named has its own account, with the same
+ * thresholds, and is paused alone. A control frame, of the same size, lists the levels
+ * that must pause now. Without pfc a pause applies to all levels, by one account. A
+ * child does not report the level of its next frame, so it is held while any level is
+ * paused.
  *
- * The data path takes no lock of another wire, as two root locks must not nest. An account
- * is an atomic word. A mailbox has one writer, the partner under its lock, and one reader,
- * the owner under its own. A wire found through its device, under RCU, may be reset at any
- * time. It then takes a new number, by which frames and a paused partner know it again.
+ * Control frames are not skbs. A control frame that starts is put into the mailbox of
+ * the wire at the other end, with the arrival time of its last bit. So that wire knows
+ * in advance, and starts no frame from exactly that time on, however late its timer.
+ *
+ * The data path never takes the lock of another wire, as two root locks must not nest.
+ * An account is a single atomic word. A mailbox has one writer, the partner under its
+ * lock, and one reader, the owner under its own. A wire found through its device,
+ * under RCU, may be reset at any time. It then takes a new number, by which a frame
+ * knows whether it is still on the account, and a partner whom it has paused.
+ *
+ * The static key wire_pauses skips all of this while no wire has thresholds.
  */
 
 #include <linux/atomic.h>
@@ -174,7 +188,10 @@ static bool wire_pause_full(const struct wire_pause *partner)
 	return partner->head - smp_load_acquire(&partner->tail) == WIRE_MAILS;
 }
 
-/* True if a control frame must be sent; set *since to when it became due. */
+/*
+ * True if a control frame must be sent; set *since to when it became due. A partner
+ * that has been replaced does not know of the current pauses, so repeat them.
+ */
 bool wire_pause_due(struct wire_pause *p, struct net_device *dev, u64 now, u64 *since)
 {
 	const struct wire_pause *partner;
@@ -197,7 +214,7 @@ bool wire_pause_due(struct wire_pause *p, struct net_device *dev, u64 now, u64 *
 	full = partner && wire_pause_full(partner);
 	rcu_read_unlock();
 	if (replaced)
-		p->announced = 0;	/* it does not know of the current pauses: repeat them */
+		p->announced = 0;
 	*since = U64_MAX;
 	for (i = 0; i < TC_WIRE_LEVELS; i++) {
 		struct wire_account *a = &p->account[i];
@@ -368,8 +385,8 @@ void wire_pauses_begin(void)
 }
 
 /*
- * The wire of dev has voided its mails, and loses its thresholds. The partner must resume
- * before the static key stops the reading of mailboxes. Called without qdisc lock.
+ * The wire of dev loses its thresholds, after it has voided its mails. The partner must
+ * resume before the static key stops the reading of mailboxes. Called without qdisc lock.
  */
 void wire_pauses_end(struct net_device *dev)
 {
