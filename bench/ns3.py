@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from bench import marks, simulator
-from bench.simulator import needed
 
 if TYPE_CHECKING:
     from qjump_sim import Congestion, Flows, Scheme, Tree
@@ -74,7 +73,7 @@ def main() -> None:
     sys.path.insert(0, str(scratch := Path(tempfile.mkdtemp(prefix="bench-ns3-"))))
     try:
         bindings(scratch)
-        ns3 = compiled(scratch)
+        ns3 = simulator.ns3_program(SOURCE, LIBRARIES, scratch)
         text, wrong = table(ns3, scratch)
     finally:
         shutil.rmtree(scratch)
@@ -146,31 +145,6 @@ def bindings(folder: Path) -> None:
     built = [path for path in files if "lib_native." in path]
     shutil.copytree(BINDINGS / "src/qjump_sim", folder / "qjump_sim")
     shutil.copy(built[-1], folder / "qjump_sim/_native.abi3.so")
-
-
-def compiled(folder: Path) -> Path:
-    """Compile the program for ns-3."""
-    compiler = needed("g++", "g++ is not installed: apt install g++")
-    if subprocess.run(
-        [compiler, "-E", "-x", "c++", "-include", "ns3/core-module.h", "/dev/null"],
-        capture_output=True,
-    ).returncode:
-        print("ns-3 is not installed: apt install libns3-dev", file=sys.stderr)
-        raise SystemExit(3)
-    program = folder / "bottleneck"
-    subprocess.run(
-        [
-            compiler,
-            "-O2",
-            "-std=c++17",
-            "-o",
-            program,
-            SOURCE,
-            *(f"-lns3-{name}" for name in LIBRARIES),
-        ],
-        check=True,
-    )
-    return program
 
 
 def by_ns3(program: Path, case: Case, trace: Path) -> Seen:

@@ -1,12 +1,13 @@
-"""Compare the simulator's speed and memory with ns-2.35's, in turn on one trace. Print a Markdown
-table.
+"""Compare the simulator's speed and memory with those of ns-3.37 and ns-2.35, in turn on one trace.
+Print a Markdown table.
 
     python bench/simulator.py [--write]
 
 `--write` replaces the table in docs/simulator-validation.md. Exit with 1 if DCTCP is less than 15
 times as fast as ns-2. A packet-hop is one packet that has crossed one link. CPU seconds are the
 whole program's, user and system, with reading the trace and building the network; the least of
-three rounds. Needs `cargo` and `ns` (`apt install ns2`), or exits with 3.
+three rounds. Needs `cargo`, `ns` (`apt install ns2`), `g++` and ns-3 (`apt install libns3-dev`,
+3.37), or exits with 3.
 """
 
 from __future__ import annotations
@@ -59,7 +60,12 @@ SCHEMES = {
 }
 LEAST = 15
 """The least speed of DCTCP, in times ns-2's."""
-NS2 = "ns-2.35, TCP (Sack1)"
+NS2, NS3 = "ns-2.35, TCP (Sack1)", "ns-3.37, TCP (LinuxReno)"
+NS3_SOURCE = ROOT / "bench/ns3/leafspine.cc"
+NS3_LIBRARIES = (
+    *("applications", "nix-vector-routing", "point-to-point", "internet", "traffic-control"),
+    *("network", "core"),
+)
 
 Flow = tuple[float, int, int, int]
 """Start in seconds, source, destination, packets."""
@@ -83,12 +89,16 @@ def main() -> None:
             title: [simulator, "bench-flows", str(path), "--scheme", name]
             for name, title in SCHEMES.items()
         }
-        commands[NS2] = [ns2, str(SCRIPT), str(path), "time"]
+        peers = {
+            NS3: [str(ns3_program(NS3_SOURCE, NS3_LIBRARIES, Path(scratch))), str(path)],
+            NS2: [ns2, str(SCRIPT), str(path)],
+        }
+        commands |= {title: [*command, "time"] for title, command in peers.items()}
         runs: dict[str, list[Run]] = {title: [] for title in commands}
         for _ in range(ROUNDS):
             for title, command in commands.items():
                 runs[title].append(complete(command))
-        counted, _ = complete([ns2, str(SCRIPT), str(path), "count"])
+        counted = {title: complete([*command, "count"])[0] for title, command in peers.items()}
     text = table(runs, counted, flows)
     print(text)
     if sys.argv[1:] == ["--write"]:
@@ -101,11 +111,11 @@ def main() -> None:
         )
 
 
-def times_ns2(runs: dict[str, list[Run]], counted: dict[str, str]) -> float:
+def times_ns2(runs: dict[str, list[Run]], counted: dict[str, dict[str, str]]) -> float:
     """Return DCTCP's packet-hops per CPU second over ns-2's, each in its least time."""
     (said, _), *_ = taken = runs[SCHEMES["dctcp"]]
     here, there = (min(cpu for _, cpu in of) for of in (taken, runs[NS2]))
-    return int(said["hops"]) / here / (int(counted["hops"]) / there)
+    return int(said["hops"]) / here / (int(counted[NS2]["hops"]) / there)
 
 
 def trace(count: int, load: float, seed: int) -> list[Flow]:
@@ -166,6 +176,19 @@ def compiled(crate: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in said.splitlines()]
 
 
+def ns3_program(source: Path, libraries: Sequence[str], folder: Path) -> Path:
+    """Compile a program for ns-3 into the folder."""
+    compiler = needed("g++", "g++ is not installed: apt install g++")
+    has_headers = [compiler, "-E", "-x", "c++", "-include", "ns3/core-module.h", "/dev/null"]
+    if subprocess.run(has_headers, capture_output=True).returncode:
+        print("ns-3 is not installed: apt install libns3-dev", file=sys.stderr)
+        raise SystemExit(3)
+    program = folder / source.stem
+    command = [compiler, "-O2", "-std=c++17", "-o", str(program), str(source)]
+    subprocess.run([*command, *(f"-lns3-{name}" for name in libraries)], check=True)
+    return program
+
+
 def run(command: Sequence[str]) -> Run:
     """Run a program to its end, and parse the name=value words that it prints."""
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -191,22 +214,24 @@ def events_a_hop(said: dict[str, str]) -> str:
     return f"{int(said['events']) / int(said['hops']):.2f}" if "events" in said else "–"
 
 
-def table(runs: dict[str, list[Run]], counted: dict[str, str], flows: Sequence[Flow]) -> str:
-    """Return the table with the least CPU time of each, and all times; ns-2's packet-hops come from
-    the run that counted."""
+def table(
+    runs: dict[str, list[Run]], counted: dict[str, dict[str, str]], flows: Sequence[Flow]
+) -> str:
+    """Return the table with the least CPU time of each, and all times; ns-2's and ns-3's
+    packet-hops come from the runs that counted."""
     rows = []
-    slowest = int(counted["hops"]) / min(cpu for _, cpu in runs[NS2])
+    ns2 = int(counted[NS2]["hops"]) / min(cpu for _, cpu in runs[NS2])
     for title, taken in runs.items():
         # A small program's ru_maxrss is what this process had when it made it, so each says itself
         # what it had at most.
-        said = counted if title == NS2 else taken[0][0]
+        said = counted.get(title, taken[0][0])
         memory = max(int(values["max_rss_MB"]) for values, _ in taken)
         hops, cpu = int(said["hops"]), [cpu for _, cpu in taken]
         rate = hops / min(cpu)
         rows.append(
             f"| {title} | {hops / 1e6:.2f} M | {events_a_hop(said)} | {said['dropped']} | "
             f"{min(cpu):.2f} s ({', '.join(f'{s:.2f}' for s in cpu)}) | {rate / 1e6:.1f} M | "
-            f"{rate / slowest:.1f} | {memory} MB |"
+            f"{rate / ns2:.1f} | {memory} MB |"
         )
     return "\n".join(
         [

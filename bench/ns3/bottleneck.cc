@@ -8,16 +8,11 @@
 // in ns, and a last line of name=value.
 
 #include <algorithm>
-#include <fstream>
 #include <iostream>
-#include <string>
 #include <unordered_map>
-#include <vector>
 
+#include "flows.h"
 #include "ns3/applications-module.h"
-#include "ns3/core-module.h"
-#include "ns3/internet-module.h"
-#include "ns3/network-module.h"
 #include "ns3/point-to-point-module.h"
 #include "ns3/traffic-control-module.h"
 
@@ -25,42 +20,9 @@ using namespace ns3;
 
 namespace {
 
-// 2 bytes of PPP, 20 of IP and 20 of TCP make 1,500 on the wire; an ACK has 42.
-constexpr uint32_t SEGMENT = 1458;
-
-struct Flow {
-    double start;
-    uint32_t source, destination, packets;
-    Ptr<Socket> socket;
-    int64_t finish = -1;
-};
-
-std::vector<Flow> flows;
-size_t finished = 0;
 std::unordered_map<uint64_t, int64_t> left;
 int64_t latency_ns = 0;
 uint64_t delivered = 0, sent = 0, again = 0, dropped = 0;
-
-void acknowledged(size_t index, SequenceNumber32, SequenceNumber32 highest) {
-    Flow& flow = flows[index];
-    if (flow.finish < 0 && highest.GetValue() > uint64_t{flow.packets} * SEGMENT) {
-        flow.finish = Simulator::Now().GetNanoSeconds();
-        if (++finished == flows.size()) Simulator::Stop();
-    }
-}
-
-void connected(size_t index, Ptr<Socket> socket) {
-    socket->Send(Create<Packet>(flows[index].packets * SEGMENT));
-}
-
-void begin(size_t index, Ptr<Node> node, Address to) {
-    Ptr<Socket> socket = Socket::CreateSocket(node, TcpSocketFactory::GetTypeId());
-    flows[index].socket = socket;
-    socket->TraceConnectWithoutContext("HighestRxAck", MakeBoundCallback(&acknowledged, index));
-    socket->SetConnectCallback(MakeBoundCallback(&connected, index), MakeNullCallback<void, Ptr<Socket>>());
-    socket->Bind();
-    socket->Connect(to);
-}
 
 // Data by sender, port and sequence number, 0 for anything else: what is cut from one send has the same number of a packet in ns-3.
 uint64_t name(Ptr<const Packet> packet) {
@@ -99,33 +61,14 @@ int main(int count, char** words) {
         std::cerr << "usage: bottleneck FLOWS QUEUE MARK SOCKET ECN SACK\n";
         return 2;
     }
-    const std::string queue = std::string(words[2]) + "p", tcp = words[4], ecn = words[5];
+    const std::string queue = std::string(words[2]) + "p";
     const double mark = std::stod(words[3]);
-    Config::SetDefault("ns3::TcpL4Protocol::SocketType", StringValue("ns3::" + tcp));
-    Config::SetDefault("ns3::TcpL4Protocol::RecoveryType", StringValue("ns3::TcpClassicRecovery"));
-    Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(SEGMENT));
-    Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(10));
-    Config::SetDefault("ns3::TcpSocket::DelAckCount", UintegerValue(1));
-    Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(1u << 30));
-    Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(4095 * SEGMENT));
-    // As qjump-sim has it: before there is a round-trip time, a timeout is the smallest one. Linux and RFC 6298 have 1 s.
-    Config::SetDefault("ns3::TcpSocket::ConnTimeout", TimeValue(MilliSeconds(10)));
-    Config::SetDefault("ns3::RttEstimator::InitialEstimation", TimeValue(MilliSeconds(10)));
-    Config::SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(MilliSeconds(10)));
-    Config::SetDefault("ns3::TcpSocketBase::ClockGranularity", TimeValue(MicroSeconds(1)));
-    Config::SetDefault("ns3::TcpSocketBase::Timestamp", BooleanValue(false));
-    Config::SetDefault("ns3::TcpSocketBase::LimitedTransmit", BooleanValue(false));
-    Config::SetDefault("ns3::TcpSocketBase::Sack", BooleanValue(words[6] == std::string("1")));
-    Config::SetDefault("ns3::TcpSocketBase::UseEcn", StringValue(ecn));
-    Config::SetDefault("ns3::TcpDctcp::DctcpAlphaOnInit", DoubleValue(0));
+    set_tcp(words[4], words[5] == std::string("On"), words[6] == std::string("1"), MilliSeconds(10), 10, 4095);
     Config::SetDefault("ns3::DropTailQueue<Packet>::MaxSize", StringValue(queue));
 
-    std::ifstream file(words[1]);
+    read(words[1]);
     uint32_t hosts = 1;
-    for (Flow flow; file >> flow.start >> flow.source >> flow.destination >> flow.packets;) {
-        hosts = std::max(hosts, flow.source + 1);
-        flows.push_back(flow);
-    }
+    for (const Flow& flow : flows) hosts = std::max(hosts, flow.source + 1);
 
     NodeContainer nodes;
     nodes.Create(hosts + 1);

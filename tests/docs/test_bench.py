@@ -120,10 +120,8 @@ def test_web_search_flows_have_the_published_sizes_and_rate() -> None:
 def test_useful_packet_hops_are_those_of_data_and_acks() -> None:
     # 18 M hops in 0.9 s at best, and 20 M in 16 s: 20 M a second, and 1.25 M.
     runs = {simulator.SCHEMES["dctcp"]: [({"hops": "18000000"}, 1.5), ({"hops": "18000000"}, 0.9)]}
-    assert (
-        simulator.times_ns2({**runs, simulator.NS2: [({}, 16.0), ({}, 17.0)]}, {"hops": "20000000"})
-        == 16
-    )
+    runs[simulator.NS2] = [({}, 16.0), ({}, 17.0)]
+    assert simulator.times_ns2(runs, {simulator.NS2: {"hops": "20000000"}}) == 16
     assert simulator.useful([(0.0, 0, 15, 3), (0.0, 15, 16, 5)]) == 2 * 3 * 2 + 2 * 5 * 4
 
 
