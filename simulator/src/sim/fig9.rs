@@ -11,7 +11,7 @@ use crate::net::topology::{Cable, LeafSpine, Topology};
 use crate::queue::kinds::{Marking, PFabric, Priority, Queue};
 use crate::queue::limit::Limit;
 use crate::sim::fit::Fit;
-use crate::sim::rivals::NAMES;
+use crate::sim::rivals::RIVALS;
 use crate::sim::scheme::Scheme;
 use crate::sim::workload::Sizes;
 
@@ -203,7 +203,7 @@ impl Scheme {
             "qjump-paper" => Self::qjump_paper(topology)?,
             "hpcc" | "powertcp" | "bbr3" => Self::of_one_path(),
             _ => Self::rival(name).ok_or_else(|| {
-                let known = NAMES.join(", ");
+                let known = RIVALS.map(|(known, _)| known).join(", ");
                 Error::new(format!(
                     "there is no scheme {name}, only tcp, dctcp, pfabric, qjump-script, \
                      qjump-paper, {known}, hpcc, powertcp, bbr3"

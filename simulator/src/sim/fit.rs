@@ -316,7 +316,7 @@ mod tests {
     use super::*;
     use crate::core::time::{NS, US};
     use crate::net::topology::Cable;
-    use crate::sim::rivals::NAMES;
+    use crate::sim::rivals::RIVALS;
 
     fn fabric(edge: Cable) -> Topology {
         Topology::leaf_spine(&LeafSpine { edge, ..LeafSpine::FIG9 }).unwrap()
@@ -332,7 +332,7 @@ mod tests {
         for racks in [9, 25] {
             let fabric = LeafSpine { racks, ..LeafSpine::FIG9 };
             let topology = Topology::leaf_spine(&fabric).unwrap();
-            for name in NAMES {
+            for (name, _) in RIVALS {
                 let scheme = Scheme::named(name, &topology).unwrap();
                 assert_eq!(Some(scheme), Scheme::rival(name), "{name}");
             }

@@ -18,24 +18,36 @@ use crate::queue::trim::Trim;
 use crate::queue::wfq::Wfq;
 use crate::sim::scheme::Scheme;
 
-/// Names of these schemes.
-pub(crate) const NAMES: [&str; 11] = [
-    "swift",
-    "bbr",
-    "dcqcn",
-    "dcqcn-pfc",
-    "homa",
-    "aequitas",
-    "ndp",
-    "roce",
-    "irn",
-    "eqds",
-    "nscc",
+/// These schemes, by name.
+pub(crate) const RIVALS: [(&str, fn() -> Scheme); 11] = [
+    ("swift", Scheme::swift),
+    ("bbr", Scheme::bbr),
+    ("dcqcn", Scheme::dcqcn),
+    ("dcqcn-pfc", Scheme::dcqcn_pfc),
+    ("homa", Scheme::homa),
+    ("aequitas", Scheme::aequitas),
+    ("ndp", Scheme::ndp),
+    ("roce", Scheme::roce),
+    ("irn", Scheme::irn),
+    ("eqds", Scheme::eqds),
+    ("nscc", Scheme::nscc),
 ];
 
-/// The base round trip of Figure 9's fabric, and the bytes that it holds.
-const NSCC_BASE: u64 = 14_680_000;
-const NSCC_HOLDS: u64 = 18_350;
+/// A queue that marks by its length of now, from `min` bytes on, and everything from `max` on.
+fn marking(limit: Limit, min: u64, max: u64, max_p: u32) -> Queue {
+    Queue::Red(Red {
+        limit,
+        profile: Profile { min: Limit::Bytes(min), max: Limit::Bytes(max), max_p },
+        not_ect: None,
+        gentle: false,
+        weight: 0,
+        in_packets: false,
+        mean_packet: DATA,
+        reading: Reading::Each,
+        mark_p: None,
+        protection: Protection::AckSyn,
+    })
+}
 
 impl Scheme {
     /// Swift: a target of 25 us, where an empty round trip takes 15, and at most as much again for
@@ -58,18 +70,7 @@ impl Scheme {
     /// from 100 kB on, so that nothing is lost.
     pub fn dcqcn() -> Self {
         let mut scheme = Self::tcp();
-        scheme.queue = Queue::Red(Red {
-            limit: Limit::None,
-            profile: Profile { min: Limit::Bytes(5_000), max: Limit::Bytes(50_000), max_p: 10_000 },
-            not_ect: None,
-            gentle: false,
-            weight: 0,
-            in_packets: false,
-            mean_packet: DATA,
-            reading: Reading::Each,
-            mark_p: None,
-            protection: Protection::AckSyn,
-        });
+        scheme.queue = marking(Limit::None, 5_000, 50_000, 10_000);
         // The headroom of a host's cable at 10 Gb/s or of one at 40 Gb/s between switches.
         let room = Pause::headroom(2_700 * NS, 800, DATA).max(Pause::headroom(200 * NS, 200, DATA));
         scheme.pause =
@@ -148,27 +149,15 @@ impl Scheme {
     /// mark from a fifth of what the base path holds on, and everything from four fifths on, which
     /// is htsim's.
     pub fn nscc() -> Self {
+        // Figure 9's base round trip, and the bytes that it holds: `Fit` computes the same.
+        let (base, holds) = (14_680 * NS, 18_350);
         let mut scheme = Self::tcp();
-        scheme.queue = Queue::Red(Red {
-            limit: Limit::Bytes(150 * u64::from(DATA)),
-            profile: Profile {
-                min: Limit::Bytes(NSCC_HOLDS / 5),
-                max: Limit::Bytes(NSCC_HOLDS * 4 / 5),
-                max_p: 1_000_000,
-            },
-            not_ect: None,
-            gentle: false,
-            weight: 0,
-            in_packets: false,
-            mean_packet: DATA,
-            reading: Reading::Each,
-            mark_p: None,
-            protection: Protection::AckSyn,
-        });
+        scheme.queue =
+            marking(Limit::Bytes(150 * u64::from(DATA)), holds / 5, holds * 4 / 5, 1_000_000);
         scheme.transport.initial_window = 19;
         // What is sent again would be dropped where all is marked.
         scheme.transport.ect_again = true;
-        scheme.transport.congestion = Congestion::Nscc(Nscc { base: NSCC_BASE, target: NSCC_BASE });
+        scheme.transport.congestion = Congestion::Nscc(Nscc { base, target: base });
         scheme
     }
 
@@ -211,19 +200,6 @@ impl Scheme {
     }
 
     pub(crate) fn rival(name: &str) -> Option<Self> {
-        let make: [fn() -> Self; NAMES.len()] = [
-            Self::swift,
-            Self::bbr,
-            Self::dcqcn,
-            Self::dcqcn_pfc,
-            Self::homa,
-            Self::aequitas,
-            Self::ndp,
-            Self::roce,
-            Self::irn,
-            Self::eqds,
-            Self::nscc,
-        ];
-        NAMES.iter().position(|&known| known == name).map(|place| make[place]())
+        RIVALS.iter().find(|(known, _)| *known == name).map(|(_, make)| make())
     }
 }
