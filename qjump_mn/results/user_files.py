@@ -30,7 +30,7 @@ def files_of(plan: Plan) -> Iterator[tuple[str, Path]]:
     """Yield the user's files that ``plan`` uses, each with its path relative to ``FOLDER``.
 
     These are experiment, topologies, schemes, published figures and programs in the user's folders,
-    and all packages that extend qjump-mn.
+    the jobs, traces, modules and laws that they name, and all packages that extend qjump-mn.
     """
     wanted = {
         "experiments": {plan.shown.experiment},
@@ -38,12 +38,15 @@ def files_of(plan: Plan) -> Iterator[tuple[str, Path]]:
         "schemes": {arm.scheme.name for arm in plan.run.arms},
         "plots/published": set(plan.shown.figure.published),
     }
+    text = ""
     for kind, names in wanted.items():
         ours = loading.folders(kind)[-1].resolve()
         for name in sorted(names):
             file = loading.path_of(kind, name)
             if file is not None and file.parent.resolve() != ours:
+                text += file.read_text(encoding="utf-8-sig")
                 yield f"{kind}/{name}.toml", file
+    yield from _named_in(text)
     named = [file for arm in plan.run.arms for file in (arm.scheme.module, arm.scheme.law)]
     for name in sorted({each.file for each in named if each}):
         if path := named_files.path_of("schemes", name):
@@ -56,6 +59,16 @@ def files_of(plan: Plan) -> Iterator[tuple[str, Path]]:
             yield from _sources(f"{user_programs.FOLDER}/{name}", folder)
     for name, folder in extensions.packages().items():
         yield from _sources(f"extensions/{name}", folder)
+
+
+def _named_in(text: str) -> Iterator[tuple[str, Path]]:
+    """Yield the jobs and traces that the user's files name: the plan has only their content."""
+    for kind in ("experiments", "topologies"):
+        for folder in loading.folders(kind)[:-1]:
+            for file in sorted(folder.glob("*.*")):
+                names = (f'"{file.stem}"', f"'{file.stem}'")
+                if file.suffix != ".toml" and any(name in text for name in names):
+                    yield f"{kind}/{file.name}", file
 
 
 def _sources(name: str, folder: Path) -> Iterator[tuple[str, Path]]:

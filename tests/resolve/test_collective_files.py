@@ -9,6 +9,7 @@ from qjump_mn.model import hooks
 from qjump_mn.model.plan import Plan
 from qjump_mn.programs.collective.program import CollectivePlan
 from qjump_mn.resolve import named_files, plan
+from qjump_mn.results import user_files
 from tests.support.user_files import Write
 
 JOB = "num_ranks 2\nrank 0 {\nl1: send 1500b to 1\n}\nrank 1 {\nl1: recv 1500b from 0\n}\n"
@@ -67,3 +68,10 @@ def test_a_long_file_is_refused(own: Write) -> None:
     own("experiments/mine.goal", " " * (named_files.MAX_TEXT + 1))
     with pytest.raises(UsageError, match=r"mine\.goal has 4194305 characters: 4194304 at most"):
         resolved(own)
+
+
+def test_a_run_keeps_the_job_beside_the_experiment_that_names_it(own: Write) -> None:
+    own("experiments/mine.goal", JOB)
+    own("experiments/unused.goal", JOB)
+    kept = [name for name, _ in user_files.files_of(resolved(own))]
+    assert kept == ["experiments/other.toml", "experiments/mine.goal"]
