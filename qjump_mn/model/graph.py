@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections import deque
+from collections.abc import Iterable
 
 from qjump_mn.errors import UsageError
 
@@ -62,6 +63,25 @@ def shortest(pairs: Pairs, source: str, destination: str) -> list[str]:
     while path[-1] != source:
         path.append(before[path[-1]])
     return path[::-1]
+
+
+def next_nodes(pairs: Pairs, node: str, destination: str) -> list[str]:
+    """Return the neighbours of ``node`` on its shortest paths to ``destination``."""
+    left = len(shortest(pairs, node, destination)) - 1
+    neighbours = [other for pair in pairs if node in pair for other in pair if other != node]
+    return [other for other in neighbours if len(shortest(pairs, other, destination)) == left]
+
+
+def layers(pairs: Pairs, hosts: Iterable[str]) -> list[list[str]]:
+    """Return the hosts, the switches joined to them, those joined to these, and so on."""
+    joined = [list(hosts)]
+    rest = dict.fromkeys(node for pair in pairs for node in pair if node not in joined[0])
+    while rest:
+        below = set(joined[-1])
+        above = {node for pair in pairs if below & {*pair} for node in pair}
+        joined.append([node for node in rest if node in above])
+        rest = dict.fromkeys(node for node in rest if node not in above)
+    return joined
 
 
 @functools.lru_cache(maxsize=4096)

@@ -82,7 +82,7 @@ def of_arm(arm: ArmPlan) -> Bounds:
         or arm.scheme.switch_port
     ):
         return bounds
-    if arm.network.fabric is not None or arm.network.cables:
+    if arm.network.multipath:
         return bounds
     calculus = _Calculus(arm.network, arm.qjump, arm.workloads)
     hosts = set(arm.network.hosts)

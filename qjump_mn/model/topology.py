@@ -190,6 +190,25 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         )
 
     @property
+    def multipath(self) -> bool:
+        """Whether there may be several paths between two hosts."""
+        return self.fabric is not None or bool(self.cables)
+
+    def wiring(self) -> tuple[tuple[tuple[str, str], Link], ...]:
+        """Return both ends, the upper one first, and the link of every link: those of ``joined``,
+        or of the fabric.
+        """
+        if self.fabric is None:
+            return tuple(zip(self.joined, self.links(), strict=True))
+        racks, size = self.switches[: self.fabric.racks], self.fabric.hosts_per_rack
+        edges = ((racks[number // size], host) for number, host in enumerate(self.hosts))
+        trunks = itertools.product(self.switches[self.fabric.racks :], racks)
+        return (
+            *((ends, self.link) for ends in edges),
+            *((ends, self.trunk) for ends in trunks),
+        )
+
+    @property
     def draws_times(self) -> bool:
         """Whether hosts or links take times that are drawn, or follow a trace."""
         return bool(self.jittery) or any(
@@ -291,7 +310,7 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
             count[node] += 1
             return node, f"{node}-eth{count[node]}"
 
-        return tuple((port(above), port(below)) for above, below in self.edges)
+        return tuple((port(above), port(below)) for (above, below), _ in self.wiring())
 
     def interfaces(self) -> dict[tuple[str, str], str]:
         """Return the interface by which a node sends to its neighbour, by (node, neighbour)."""
@@ -316,10 +335,9 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
     def by_device(self) -> dict[str, Link]:
         """Return the link of each interface."""
-        links = self.links()[: len(self.edges)]
         return {
             device: end
-            for link, ends in zip(links, self.ports(), strict=True)
+            for (_, link), ends in zip(self.wiring(), self.ports(), strict=True)
             for (_, device), end in zip(ends, (link, _upwards(link)), strict=True)
         }
 

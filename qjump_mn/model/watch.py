@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
 import msgspec
 
 from qjump_mn import theory
 from qjump_mn.errors import UsageError
+from qjump_mn.model import graph
 from qjump_mn.model.topology import Network
 from qjump_mn.model.units import Duration
 
@@ -16,6 +18,9 @@ USUAL = "usual"
 
 MAX_FRAMES = 100_000
 """About so many frames and drops are recorded at most; the recording ends with the last one."""
+
+MAX_LINKS = 32
+"""Links between two layers of a network with several paths: more are not legible."""
 
 SIMULATED = "simulator"
 """The backend whose trace of packets begins with the trial."""
@@ -80,13 +85,32 @@ def check(watch: Watch | None, networks: Mapping[str, Network], backend: str) ->
             f"{backend}: leave it out"
         )
     for arm, network in networks.items():
-        if network.fabric is not None or network.cables:
+        if reason := _not_drawn(network):
             raise UsageError(
-                f"--watch draws networks that are trees, and that of arm {arm} has several paths: "
-                "leave it out, or choose other arms with --arms"
+                f"--watch draws switches in layers, and the network of arm {arm} "
+                f"{reason}: leave it out, or choose other arms with --arms"
             )
         if backend == "guest" and network.model != "wire":
             raise UsageError(
                 f"--watch records frames on wires, and arm {arm} has links of the model "
                 f"{network.model!r}: leave it out, or choose other arms with --arms"
             )
+
+
+def _not_drawn(network: Network) -> str:
+    """Return why the player cannot draw a network with several paths; "" if it can."""
+    if not network.multipath:
+        return ""
+    pairs = tuple(ends for ends, _ in network.wiring())
+    layers = graph.layers(pairs, network.hosts)
+    layer_of = {node: layer for layer, nodes in enumerate(layers) for node in nodes}
+    counts = Counter(min(layer_of[end] for end in pair) for pair in pairs)
+    if (most := max(counts.values())) > MAX_LINKS:
+        return f"has {most} links between two layers, more than {MAX_LINKS}"
+    for pair, count in Counter(map(frozenset, pairs)).items():
+        first, second = sorted(pair)
+        if count > 1:
+            return f"joins {first} and {second} by {count} links"
+        if layer_of[first] == layer_of[second]:
+            return f"joins {first} and {second}, which are in one layer"
+    return ""

@@ -58,7 +58,8 @@ class Frames(NamedTuple):
     for ``waited``, and was at the other end ``crossed`` later. It was dropped if ``waited`` is -1;
     if ``crossed`` is -1, it waited at least so long, and no more is known of it. ``head`` is the
     index of the frame's first bytes, without its tag, in ``heads``. Between ``from_ns`` and
-    ``to_ns`` no frame is missing; ``lost`` events came later.
+    ``to_ns`` no frame is missing, but what a simulated switch with several ways kept for longer;
+    ``lost`` events came later.
     """
 
     from_ns: int

@@ -6,9 +6,11 @@ scenario has the trace; it ends with the recording.
 
 from __future__ import annotations
 
+import bisect
 import dataclasses
-from collections import defaultdict, deque
-from collections.abc import Sequence
+import functools
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +18,7 @@ import numpy as np
 import qjump_sim
 from qjump_mn import theory
 from qjump_mn.errors import UsageError
+from qjump_mn.model import graph
 from qjump_mn.model.topology import Network
 from qjump_mn.model.watch import MAX_FRAMES
 from qjump_mn.programs.simulated_api import full_buffer
@@ -25,7 +28,7 @@ from qjump_mn.results.packets import Ends
 from qjump_mn.simulation.heads import Heads, Packet
 from qjump_mn.simulation.scenario import Staged, node_names, numbers
 from qjump_mn.simulation.scheme import cable
-from qjump_sim.trace import DATAGRAM
+from qjump_sim.trace import DATA, DATAGRAM
 
 MAX_TRACED = 4_000_000
 """The longest trace before a recording: about 600 MB."""
@@ -129,10 +132,7 @@ def _frames(staged: Staged, traced: qjump_sim.Outcome, first: int, last: int) ->
 
 def _crossing(network: Network, ports: Sequence[Ends], trace: qjump_sim.Trace) -> Numbers:
     """Return the time from a packet's first bit to its arrival, of each row, in ps."""
-    by_ends = {
-        frozenset(ends): cable(link)
-        for ends, link in zip(network.edges, network.links(), strict=True)
-    }
+    by_ends = {frozenset(ends): cable(link) for ends, link in network.wiring()}
     cables = [by_ends[frozenset(port)] for port in ports]
     byte = np.array([round(8 * theory.PS_PER_S / one.rate) for one in cables])
     delay = np.array([one.delay for one in cables])
@@ -148,37 +148,56 @@ def _follow(
     start: Numbers,
     end: int,
 ) -> _Rows:
-    """Follow packets from port to port through the rows ``place``, which are in the order of their
-    ``start``; the trace ends at ``end``.
+    """Follow packets through the rows ``place``, in the order of ``start``, to the trace's ``end``.
 
     Queues are taken to keep the order of packets that the trace cannot distinguish. What waits in a
-    host is not in the trace.
+    host is not in the trace, and left out is what still waits at an unknown port of a switch.
     """
-    network = staged.trial.network
-    hosts, numbered = set(network.hosts), {port: number for number, port in enumerate(ports)}
-    of_host = {number: host for host, number in numbers(network).items()}
-    kinds = (trace.flow, trace.kind, trace.seq, trace.src, trace.dst, trace.bytes)
+    hosts, failing = set(staged.trial.network.hosts), bool(staged.trial.network.failures)
+    # A switch may cut data, and a packet of data has its number.
+    sizes = np.where(trace.kind == DATA, 0, trace.bytes)
+    kinds = (trace.flow, trace.kind, trace.seq, trace.src, trace.dst, sizes)
     keys = zip(*(column[place].tolist() for column in kinds), strict=True)
     columns = (place, start, trace.at[place], trace.link[place], trace.dropped[place])
-    waiting: dict[Any, deque[tuple[int, int, int]]] = defaultdict(deque)
+    waiting: dict[Any, list[tuple[int, int, int]]] = defaultdict(list)
     rows: list[tuple[int, ...]] = []
     for key, row, at, arrived, link, dropped in zip(
         keys, *(column.tolist() for column in columns), strict=True
     ):
         near, far = ports[link]
         came, packet, arrival = waiting[near, key], row, at
+        if failing and dropped and not came:  # at the link's end, which has no further one
+            came = waiting[far, key]
         if came and dropped and came[-1][0] <= at:  # usually the one that came last
             _, packet, _ = came.pop()
         elif came and came[0][0] <= at:
-            arrival, packet, _ = came.popleft()
+            arrival, packet, _ = came.pop(0)
         rows.append((row, packet, link, dropped, arrival, at, arrived))
         if not dropped and far not in hosts:
-            waiting[far, key].append((arrived, packet, row))
+            bisect.insort(waiting[far, key], (arrived, packet, row))  # by another link, maybe later
+    ways = _ways(staged.trial.network, ports)
     for (node, key), came in waiting.items():
-        way = network.path(*(of_host[host] for host in key[3:5])) if came else ()
-        links = [numbered[port] for port in way if port[0] == node]
-        rows += [(row, packet, links[0], 0, at, end, -1) for at, packet, row in came]
+        if came and (link := ways(node, key[4])) is not None:
+            rows += [(row, packet, link, 0, at, end, -1) for at, packet, row in came]
     return _Rows(*np.array(rows, dtype=np.int64).reshape(-1, len(_Rows._fields)).T)
+
+
+def _ways(network: Network, ports: Sequence[Ends]) -> Callable[[str, int], int | None]:
+    """Return a function that returns the link from a switch to a host; None if it may be one of
+    several.
+    """
+    pairs = tuple(ends for ends, _ in network.wiring())
+    host_of = {number: host for host, number in numbers(network).items()}
+    numbered = {port: number for number, port in enumerate(ports)}
+    paths_vary = bool(network.cables and network.failures)
+
+    @functools.cache
+    def way(node: str, host: int) -> int | None:
+        found = graph.next_nodes(pairs, node, host_of[host])
+        varies = len(found) > 1 or (paths_vary and found[0] != host_of[host])
+        return None if varies else numbered[node, found[0]]
+
+    return way
 
 
 def _recorded(

@@ -77,7 +77,7 @@ function starLayout(hosts) {
     { name, x, top: y - 11, bottom: y + 11, switch: false }));
   const above = { name: "switch", x: MARGIN, top: MARGIN, bottom: height - MARGIN, switch: true };
   const links = below.map(({ name, y }) => (
-    { above: "switch", below: name, left: MARGIN + NODE, right: x, y }));
+    { above: "switch", below: name, left: [MARGIN + NODE, y], right: [x, y] }));
   return { width: x + NODE + MARGIN, height, nodes: [above, ...nodes], links };
 }
 

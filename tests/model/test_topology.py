@@ -26,6 +26,32 @@ def test_ports_are_mininets_upper_one_first() -> None:
     assert made.addresses == {"h1": "10.0.0.1", "h2": "10.0.0.2", "h3": "10.0.0.3"}
 
 
+def test_ports_are_those_of_fabrics_and_cables_too() -> None:
+    made = network({"trunk_rate": "1Gbit"}, **fabric(2, 1, 2))
+    names = {device: f"{node} {neighbour}" for device, (node, neighbour) in made.ways().items()}
+    assert names == {
+        "h1-eth0": "h1 rack1",
+        "h2-eth0": "h2 rack2",
+        "rack1-eth1": "rack1 h1",
+        "rack1-eth2": "rack1 spine1",
+        "rack1-eth3": "rack1 spine2",
+        "rack2-eth1": "rack2 h2",
+        "rack2-eth2": "rack2 spine1",
+        "rack2-eth3": "rack2 spine2",
+        "spine1-eth1": "spine1 rack1",
+        "spine1-eth2": "spine1 rack2",
+        "spine2-eth1": "spine2 rack1",
+        "spine2-eth2": "spine2 rack2",
+    }
+    rates = {device: link.rate_bps for device, link in made.by_device().items()}
+    assert [device for device, rate in rates.items() if rate == 10**7] == [
+        *("rack1-eth1", "h1-eth0", "rack2-eth1", "h2-eth0"),
+    ]
+    cabled = network({"trunk_rate": "1Gbit"}, cables=[["s1", "s2"]])
+    assert cabled.interfaces()["s2", "s1"] == "s2-eth3"
+    assert cabled.by_device()["s2-eth3"].rate_bps == 10**9
+
+
 def test_path_turns_at_the_first_common_switch() -> None:
     made = network()
     assert made.path("h1", "h2") == (("h1", "s1"), ("s1", "h2"))

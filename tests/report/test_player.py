@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 import re
 import zlib
@@ -23,11 +24,13 @@ from qjump_mn.results.directory import RunDirectory
 from tests.analysis.test_forged import ARMS, mend
 from tests.report.test_pages import CUT, FAINT, LEAST_CONTRAST, OUTSIDE, tab_to
 from tests.report.test_timelines import real_run
+from tests.resolve.test_wiring import fabric, network
 from tests.support.browser import Browser
 from tests.support.recorded import Event, crossing, ping, recorded, tcp
 
 PING, BULK = ("h8", "s2", "s0", "s3", "h10"), ("h7", "s2", "s0", "s3", "h10")
 LENGTH_NS = 100_000_000
+FAT_TREE = (("c", 4), ("a", 8), ("e", 8))
 
 
 def events(run: RunDirectory, arm: str, zero: int) -> list[Event]:
@@ -138,6 +141,38 @@ def test_layout_has_a_row_for_each_host_and_a_link_for_each_edge() -> None:
     assert all(node.x >= 0 and node.bottom <= placed.height for node in placed.nodes)
 
 
+@pytest.mark.parametrize(
+    ("changes", "layers"),
+    [
+        (fabric(4, 4, 2), [["spine1", "spine2"], ["rack1", "rack2", "rack3", "rack4"]]),
+        (
+            {"switches": {}, "fat_tree": {"ports": 4}},
+            [[f"{kind}{place + 1}" for place in range(count)] for kind, count in FAT_TREE],
+        ),
+    ],
+    ids=["fabric", "fat-tree"],
+)
+def test_layout_has_a_layer_in_each_column(
+    changes: dict[str, Any], layers: list[list[str]]
+) -> None:
+    made = network(**changes)
+    placed = layout(made)
+    columns = [list(nodes) for _, nodes in itertools.groupby(placed.nodes, key=lambda node: node.x)]
+    assert [[node.name for node in nodes] for nodes in columns] == [*layers, [*made.hosts]]
+    for nodes in columns:
+        assert nodes[0].top >= 0 and nodes[-1].bottom <= placed.height
+        assert all(one.bottom < other.top for one, other in itertools.pairwise(nodes))
+    by_name = {node.name: node for node in placed.nodes}
+    ends = {(link.above, link.below): (link.left, link.right) for link in placed.links}
+    assert set(map(frozenset, ends)) == {frozenset(pair) for pair, _ in made.wiring()}
+    points = set(itertools.chain.from_iterable(ends.values()))
+    assert len(points) == 2 * len(made.wiring()), "each end has a row of its own"
+    for (above, below), (left, right) in ends.items():
+        assert left[0] < right[0] == by_name[below].x
+        for name, (_, y) in ((above, left), (below, right)):
+            assert by_name[name].top < y < by_name[name].bottom
+
+
 def test_report_links_the_player(run: RunDirectory) -> None:
     assert 'href="player.html"' in (run.path / "report.html").read_text()
 
@@ -163,6 +198,11 @@ SAID = (
     "new Promise(done => setTimeout(() => done(document.getElementById('said').textContent), 400))"
 )
 PICTURES = "[...document.querySelectorAll('canvas')].map(each => each.toDataURL())"
+SIZES = """sides.map(side => {
+  const { layout } = side.arm, scale = scaleOf(side), corner = cornerOf(side);
+  return [layout.width * scale <= side.width + 0.5, layout.height * scale <= side.height + 0.5,
+          ROW * scale > LEAST_ROW - 0.01, Math.max(0, corner.x), Math.max(0, corner.y)];
+})"""
 TABLES = """[...document.querySelectorAll('tbody')].map(body => [...body.rows].map(row =>
   [...row.cells].map(cell => cell.textContent)))"""
 
@@ -191,6 +231,17 @@ def test_text_has_enough_contrast(run: RunDirectory, browser: Browser, dark: boo
     browser.open(run.path / contents.PLAYER, 1280, dark=dark)
     found = browser.run(FAINT % LEAST_CONTRAST)
     assert found["seen"] > 20 and found["faint"] == []
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("hosts", [12, 100])
+def test_all_of_a_network_is_in_its_picture_and_its_names_are_legible(
+    run: RunDirectory, browser: Browser, width: int, hosts: int
+) -> None:
+    browser.open(run.path / contents.PLAYER, width)
+    height = layout(run.manifest.plan.shown.network).height * hosts / 12
+    browser.run(f"sides.forEach(side => {{ side.arm.layout.height = {height}; fit(side); }})")
+    assert browser.run(SIZES) == [[True, True, True, 0, 0]] * 2
 
 
 def test_every_picture_is_told_once(player: Browser) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,11 +14,12 @@ from qjump_mn import resolve
 from qjump_mn.errors import UsageError
 from qjump_mn.executor.steps import Read, Run
 from qjump_mn.model.plan import Plan
-from qjump_mn.model.watch import USUAL, Watch, check, parse
+from qjump_mn.model.watch import SIMULATED, USUAL, Watch, check, parse
 from qjump_mn.results import frames
 from qjump_mn.steps import queues
 from qjump_mn.steps.compile import trial_steps
 from qjump_mn.steps.frames import FOLDER, begin
+from tests.resolve.test_wiring import fabric, network
 from tests.support.recorded import Event, ping, recorded, tagged
 
 HEAD = ping("10.0.0.1", "10.0.0.2", 5)
@@ -57,7 +59,7 @@ def test_usual_part_of_a_simulated_run_is_the_beginning() -> None:
     ("experiment", "preset", "backend", "message"),
     [
         ("fig3a", "smoke", "host", "this run is for the host"),
-        ("fig9", "smoke", "simulator", "has several paths"),
+        ("fig9", "smoke", "simulator", "has 144 links between two layers, more than 32"),
         ("links", "smoke", "guest", "has links of the model"),
     ],
 )
@@ -67,6 +69,26 @@ def test_check_says_where_frames_cannot_be_recorded(
     plan = resolve.plan(experiment, preset, [], backend=backend, watched="0s:1ns")
     with pytest.raises(UsageError, match=message):
         check(plan.run.watch, {arm.name: arm.network for arm in plan.run.arms}, backend)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"cables": [["s1", "s2"]]}, "joins s1 and s2, which are in one layer"),
+        ({"cables": [["s0", "s1"]]}, "joins s0 and s1 by 2 links"),
+        (fabric(3, 11, 2), "has 33 links between two layers, more than 32"),
+        (fabric(3, 1, 11), "has 33 links between two layers, more than 32"),
+        (fabric(4, 8, 8), ""),
+        ({"switches": {}, "fat_tree": {"ports": 4}}, ""),
+    ],
+)
+def test_check_says_which_networks_are_not_drawn(changes: dict[str, Any], message: str) -> None:
+    networks = {"mine": network(**changes)}
+    if not message:
+        check(Watch(start_ns=0, length_ns=1), networks, SIMULATED)
+        return
+    with pytest.raises(UsageError, match=f"the network of arm mine {message}: leave it out"):
+        check(Watch(start_ns=0, length_ns=1), networks, SIMULATED)
 
 
 @pytest.mark.parametrize("text", ["1us", "1:2", "1us:0ns", "3us:2us", "1us:x"])

@@ -80,6 +80,11 @@ def _about(one: Watched, length_ns: int, *, simulated: bool) -> Iterator[str]:
             f"{one.arm.label}: there was room for {len(one.frames.device)} frames and drops, so "
             f"it ends after {lasted_ns / 1e6:.6g} ms."
         )
+    if simulated and one.network.multipath:
+        yield (
+            f"{one.arm.label}: what waits longer than a full queue takes to send, at a switch with "
+            "several ways on: the trace does not tell at which port."
+        )
     if simulated:
         return
     if one.arm.scheme.switch_port or one.arm.scheme.trunk_port:

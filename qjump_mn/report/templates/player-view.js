@@ -1,7 +1,8 @@
 
 // ---- what is shown: `state` has all of it ----
 
-const QUEUE = 70, TRACK = 11, THICK = 7, LANE = 2.6, LONGEST = 26; // in the units of the layout
+const QUEUE = 70, TRACK = 11, THICK = 7, LANE = 2.6, LONGEST = 26, NODE = 52, ROW = 46; // in the units of the layout
+const LEAST_ROW = 11; // pixels, in which a name is legible
 const LINK = "#868e97"; // as in the report's drawing, light or dark
 const SPEEDS = [1, 2, 5].flatMap((digit) => [...Array(10).keys()].map((power) => digit * 10 ** (power - 2))).sort((one, other) => one - other); // us in a second
 const CALM = matchMedia("(prefers-reduced-motion: reduce)");
@@ -24,16 +25,25 @@ function readColours() {
   state.colours.levels = [...Array(8).keys()].map((level) => colour(`line${level}`));
 }
 
+// All of a network is in its picture, which fits into the window if its names are legible then.
 function fit(side) {
   if (!side.arm) return;
   const ratio = window.devicePixelRatio || 1, width = side.part.clientWidth, { layout } = side.arm;
-  const height = Math.min(width * layout.height / layout.width, Math.max(300, innerHeight * 0.85));
+  const most = Math.max(300, innerHeight * 0.85, layout.height * LEAST_ROW / ROW);
+  const height = Math.min(width * layout.height / layout.width, most);
   side.canvas.width = Math.round(width * ratio); side.canvas.height = Math.round(height * ratio);
   side.width = width; side.height = height; side.ratio = ratio;
 }
 
 // Pixels in a unit of the layout.
-function scaleOf(side) { return side.width / side.arm.layout.width * state.view.zoom; }
+function scaleOf({ width, height, arm: { layout } }) { return Math.min(width / layout.width, height / layout.height) * state.view.zoom; }
+
+// The layout's left and top in sight; what is smaller than its picture is in the middle.
+function cornerOf(side) {
+  const scale = scaleOf(side), { layout } = side.arm, { view } = state;
+  const inside = (at, all, seen) => (seen > all ? (all - seen) / 2 : Math.min(all - seen, Math.max(0, at)));
+  return { x: inside(view.x, layout.width, side.width / scale), y: inside(view.y, layout.height, side.height / scale) };
+}
 
 function draw(side) {
   const { arm, canvas } = side;
@@ -41,8 +51,8 @@ function draw(side) {
   const pen = canvas.getContext("2d"), scale = scaleOf(side), { colours } = state;
   pen.setTransform(1, 0, 0, 1, 0, 0);
   pen.fillStyle = colours.back; pen.fillRect(0, 0, canvas.width, canvas.height);
-  const all = side.ratio * scale;
-  pen.setTransform(all, 0, 0, all, -state.view.x * all, -state.view.y * all);
+  const all = side.ratio * scale, { x, y } = cornerOf(side);
+  pen.setTransform(all, 0, 0, all, -x * all, -y * all);
   drawNetwork(pen, arm, scale);
   const perByte = QUEUE / Math.max(4 * page.mtu, ...shown().map((each) => each.most)), followed = followedIn(arm);
   if (state.time <= arm.until) for (const port of arm.ports) drawPort(pen, arm, port, { perByte, scale, followed });
@@ -58,13 +68,17 @@ function drawNetwork(pen, arm, scale) {
   pen.textAlign = "center"; pen.textBaseline = "middle";
   for (const node of arm.layout.nodes) {
     pen.fillStyle = colours.panel; pen.strokeStyle = colours.soft;
-    pen.beginPath(); pen.roundRect(node.x, node.top, 52, node.bottom - node.top, node.switch ? 8 : 2); pen.fill(); pen.stroke();
-    pen.fillStyle = colours.ink; pen.fillText(node.name, node.x + 26, (node.top + node.bottom) / 2);
+    const half = Math.max((node.bottom - node.top) / 2, Math.min(ROW / 2 - 2, 6.5 / scale)), middle = (node.top + node.bottom) / 2; // a name fits
+    pen.beginPath(); pen.roundRect(node.x, middle - half, NODE, 2 * half, node.switch ? 8 : 2); pen.fill(); pen.stroke();
+    pen.fillStyle = colours.ink;
+    drawName(pen, node);
   }
   pen.strokeStyle = LINK;
   for (const port of arm.ports) {
-    const { from, to, y, queue } = placeOf(arm, port);
-    pen.beginPath(); pen.moveTo(from, y + THICK / 2 + 1); pen.lineTo(to, y + THICK / 2 + 1); pen.stroke();
+    const { from, to, y, toY, near, far, queue } = placeOf(arm, port), below = THICK / 2 + 1;
+    pen.beginPath(); pen.moveTo(from, y + below);
+    if (y !== toY) { pen.lineTo(near, y + below); pen.lineTo(far, toY + below); }
+    pen.lineTo(to, toY + below); pen.stroke();
     if (!port.waits && !port.drops.length) continue;
     pen.fillStyle = colours.panel; pen.fillRect(queue, y - 4 * LANE, QUEUE, 8 * LANE);
     pen.beginPath(); pen.rect(queue, y - 4 * LANE, QUEUE, 8 * LANE);
@@ -73,12 +87,31 @@ function drawNetwork(pen, arm, scale) {
   }
 }
 
-// Where a port's wire goes from and to, its height, and the left of its queue.
+// In the middle of a node; upwards where there is more room, or else condensed.
+function drawName(pen, { name, x, top, bottom }) {
+  const wide = pen.measureText(name).width, upwards = wide > NODE - 4 && bottom - top > wide;
+  pen.save();
+  pen.translate(x + NODE / 2, (top + bottom) / 2);
+  if (upwards) pen.rotate(-Math.PI / 2);
+  pen.fillText(name, 0, 0, upwards ? bottom - top : NODE - 2);
+  pen.restore();
+}
+
+// Where a port's wire goes from and to, and the left of its queue. It is level beside the queues of both ends, and slanted between `near` and `far`.
 function placeOf(arm, port) {
-  const link = arm.layout.links[port.link], room = port.waits || port.drops.length ? QUEUE : 0;
-  return port.down
-    ? { from: link.left + room, to: link.right, y: link.y - TRACK, queue: link.left, back: -1 }
-    : { from: link.right - room, to: link.left, y: link.y + TRACK, queue: link.right - QUEUE, back: 1 };
+  const { left, right } = arm.layout.links[port.link], room = port.waits || port.drops.length ? QUEUE : 0;
+  const [[start, y], [to, toY]] = port.down ? [left, right] : [right, left], back = port.down ? -1 : 1, track = back * TRACK;
+  const beside = -back * (QUEUE + LANE * 3);
+  return {
+    from: start - back * room, to, y: y + track, toY: toY + track, near: start + beside, far: to - beside,
+    queue: port.down ? start : start - QUEUE, back,
+  };
+}
+
+// The height of a wire, and its slope, at `x`.
+function wireAt({ y, toY, near, far }, x) {
+  const share = Math.min(1, Math.max(0, (x - near) / (far - near)));
+  return { y: y + (toY - y) * share, slope: share > 0 && share < 1 ? (toY - y) / (far - near) : 0 };
 }
 
 function drawPort(pen, arm, port, { perByte, scale, followed }) {
@@ -101,11 +134,14 @@ function drawPort(pen, arm, port, { perByte, scale, followed }) {
   pen.fillText(words.trim(), place.from - 3 * place.back, place.y + (port.down ? -8 : 9));
 }
 
-function drawFlying(pen, arm, row, { from, to, y }, marked, scale) {
+function drawFlying(pen, arm, row, place, marked, scale) {
   const { start, arrived, bytes } = arm.rows, long = Math.max(2, bytes[row] / page.mtu * LONGEST);
-  const share = (state.time - start[row]) / Math.max(1, arrived[row] - start[row]), way = Math.sign(to - from);
-  const tail = from + (to - from - way * long) * share;
-  rectangle(pen, Math.min(tail, tail + way * long), y - THICK / 2, long, THICK, marked, scale);
+  const share = (state.time - start[row]) / Math.max(1, arrived[row] - start[row]), way = long / 2 * Math.sign(place.to - place.from);
+  const x = place.from + way + (place.to - place.from - 2 * way) * share, { y, slope } = wireAt(place, x);
+  pen.save();
+  pen.translate(x, y); pen.rotate(Math.atan(slope));
+  rectangle(pen, -long / 2, -THICK / 2, long, THICK, marked, scale);
+  pen.restore();
 }
 
 function drawWaiting(pen, arm, lane, { gone, here, before }, { place, perByte, scale, followed }) {
@@ -268,16 +304,15 @@ function toPacket(forwards) {
 function zoom(factor, side, x = 0.5, y = 0.5) {
   side ??= sides.find((each) => each.arm);
   const { view } = state, zoomed = Math.min(40, Math.max(1, view.zoom * factor));
-  const before = scaleOf(side), px = view.x + x * side.width / before, py = view.y + y * side.height / before;
+  const before = scaleOf(side), corner = cornerOf(side), px = corner.x + x * side.width / before, py = corner.y + y * side.height / before;
   view.zoom = zoomed;
   const after = scaleOf(side);
   pan(px - x * side.width / after, py - y * side.height / after, side);
 }
 
 function pan(x, y, side) {
-  const scale = scaleOf(side), { layout } = side.arm;
-  state.view.x = Math.min(Math.max(0, layout.width - side.width / scale), Math.max(0, x));
-  state.view.y = Math.min(Math.max(0, layout.height - side.height / scale), Math.max(0, y));
+  Object.assign(state.view, { x, y });
+  Object.assign(state.view, cornerOf(side));
   // One finger moves the page, unless a part of the picture is out of sight.
   for (const each of sides) each.canvas.style.touchAction = state.view.zoom > 1 ? "none" : "pan-y pinch-zoom";
   redraw();
