@@ -24,7 +24,10 @@ from qjump_mn.report import pages, templating
 from qjump_mn.toolbox import webassembly
 
 SOURCES = ROOT / "simulator/web"
-PLAYER = "globalThis.player = { showRecording, shown, go, state, micros };\n"
+PLAYER = """globalThis.player = {
+  showRecording, shown, go, state, micros, sides, scaleOf, cornerOf, ROW, LEAST_ROW,
+};
+"""
 """What the rest of the page, and tests, use of the player."""
 PLACE = "simulator/index.html"
 """The page's path below the documentation's site."""

@@ -9,7 +9,8 @@ const PART_PACKETS = 7500, LEAD = 0.02, MOST_FRAMES = 50000;
 const BUFFERS_BEFORE = 10;
 // Queues that serve some frames of a port before others.
 const URGENT_FIRST = ["Priority", "PFabric"];
-const NODE = 52, LINK = 380, ROW = 46, MARGIN = 12;
+// Hosts to one side of the switch, and the lengths of links to one side and to both.
+const MOST_ROWS = 18, NODE = 52, LINK = 380, SHORTER_LINK = 300, ROW = 46, MARGIN = 12;
 
 const fullTime = ({ rate }) => FULL_BYTES * 8 * PS_PER_S / rate;
 const drainTime = (settings) => settings.buffer * fullTime(settings);
@@ -69,16 +70,23 @@ function flowLabel({ kind, src, dst }) {
 // Urgent packets first, by sender.
 const flowRank = ({ kind, src, dst }) => (kind === DATAGRAM ? 0 : 1 + kind) * 1e6 + src * 1e3 + dst;
 
+// The switch, and hosts to its right; if they are many, half of them to its left.
+const columnsOf = (hosts) => (hosts > MOST_ROWS ? 2 : 1);
+const isLeft = (host, hosts) => columnsOf(hosts) > 1 && host >= Math.ceil(hosts / 2);
+
 function starLayout(hosts) {
-  const below = Array.from({ length: hosts }, (_, host) => (
-    { name: `h${host}`, y: MARGIN + ROW * (host + 0.5) }));
-  const x = MARGIN + NODE + LINK, height = 2 * MARGIN + ROW * hosts;
-  const nodes = below.map(({ name, y }) => (
-    { name, x, top: y - 11, bottom: y + 11, switch: false }));
-  const above = { name: "switch", x: MARGIN, top: MARGIN, bottom: height - MARGIN, switch: true };
-  const links = below.map(({ name, y }) => (
-    { above: "switch", below: name, left: [MARGIN + NODE, y], right: [x, y] }));
-  return { width: x + NODE + MARGIN, height, nodes: [above, ...nodes], links };
+  const columns = columnsOf(hosts), rows = Math.ceil(hosts / columns);
+  const link = columns > 1 ? SHORTER_LINK : LINK, height = 2 * MARGIN + ROW * rows;
+  const x = MARGIN + (columns > 1 ? NODE + link : 0), top = MARGIN;
+  const nodes = [{ name: "switch", x, top, bottom: height - MARGIN, switch: true }], links = [];
+  for (let host = 0; host < hosts; host++) {
+    const name = `h${host}`, y = MARGIN + ROW * (host % rows + 0.5), left = isLeft(host, hosts);
+    const at = left ? MARGIN : x + NODE + link;
+    nodes.push({ name, x: at, top: y - 11, bottom: y + 11, switch: false });
+    const begin = left ? MARGIN + NODE : x + NODE;
+    links.push({ above: "switch", below: name, left: [begin, y], right: [begin + link, y] });
+  }
+  return { width: x + NODE + link + NODE + MARGIN, height, nodes, links };
 }
 
 // Of the lanes of a port and level, in none of which a frame overtakes another: that of a row.
@@ -143,9 +151,10 @@ function recorded({ name, queueKind }, trace, ended, settings, { from, to }) {
   const told = {
     name, until: ns(complete), layout: starLayout(hosts), flows,
     ports: Array.from({ length: 2 * hosts }, (_, port) => {
-      const ends = ["switch", `h${port >> 1}`], down = port % 2 === 0;
-      const [source, destination] = down ? ends : ends.reverse();
-      return { from: source, to: destination, link: port >> 1, down, rate };
+      const ends = ["switch", `h${port >> 1}`], isSwitch = port % 2 === 0;
+      const [source, destination] = isSwitch ? ends : ends.reverse();
+      const right = isSwitch !== isLeft(port >> 1, hosts);
+      return { from: source, to: destination, link: port >> 1, right, rate };
     }),
     lanes: lanes.map((each) => {
       first += each.length;

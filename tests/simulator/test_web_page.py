@@ -18,6 +18,7 @@ from qjump_mn.toolbox import build
 from qjump_mn.toolbox.build import Recipe
 from tests.guest import trees
 from tests.report.test_pages import FAINT, LEAST_CONTRAST, OUTSIDE
+from tests.report.test_player import SIZES
 from tests.support.browser import Browser
 from tests.support.processes import execute
 
@@ -311,6 +312,32 @@ def test_a_port_of_the_player_sends_one_frame_after_another(page: Page, fragment
             sent = [row for row in rows if row[0] <= arm["until"]]  # others still wait
             for (start, size), (later, _) in itertools.pairwise(sorted(sent)):
                 assert later >= start + size * byte_ns - 2
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
+@pytest.mark.parametrize("hosts", [18, 19, 64])
+def test_all_hosts_are_in_the_picture(page: Page, width: int, dark: bool, hosts: int) -> None:
+    browser = page.open(f"#hosts={hosts}&senders={hosts - 1}", width, dark=dark)
+    names = "const { sides, scaleOf, cornerOf, ROW, LEAST_ROW } = player"
+    assert (
+        browser.run(f"(() => {{ {names}; return {SIZES}; }})()") == [[True, True, True, 0, 0]] * 2
+    )
+    nodes, links, ports = browser.run(
+        "(({ layout, ports }) => [layout.nodes, layout.links, ports])(player.shown()[0])"
+    )
+    places = {node["name"]: (node["x"], node["top"]) for node in nodes}
+    assert len(set(places.values())) == len(nodes) == hosts + 1
+    assert (len({x for x, _ in places.values()}) > 2) == (hosts > 18), "on both sides if many"
+    for port in ports:
+        begin, end = sorted((port["from"], port["to"]), key=places.__getitem__)
+        assert port["right"] == (port["from"] == begin)
+        (left, y), (right, _) = (links[port["link"]][side] for side in ("left", "right"))
+        host = next(
+            place for name, place in places.items() if name in (begin, end) and name != "switch"
+        )
+        assert (left, right) == (places[begin][0] + 52, places[end][0]) and y == host[1] + 11
+    assert browser.run("document.documentElement.scrollWidth") <= width
+    assert browser.run(OUTSIDE) == []
 
 
 def test_another_run_replaces_the_frames(page: Page) -> None:

@@ -57,7 +57,7 @@ def pack(one: Watched, tick: int, first: str) -> tuple[dict[str, Any], str]:
         "until": (frames.to_ns - one.zero_ns) // tick,
         "layout": placed,
         "ports": [
-            {"from": source, "to": destination, "link": index, "down": number % 2 == 0,
+            {"from": source, "to": destination, "link": index, "right": number % 2 == 0,
              "rate": links[interfaces[source, destination]].rate_bps}
             for number, ((source, destination), index) in enumerate(ways)
         ],

@@ -100,11 +100,11 @@ function drawName(pen, { name, x, top, bottom }) {
 // Where a port's wire goes from and to, and the left of its queue. It is level beside the queues of both ends, and slanted between `near` and `far`.
 function placeOf(arm, port) {
   const { left, right } = arm.layout.links[port.link], room = port.waits || port.drops.length ? QUEUE : 0;
-  const [[start, y], [to, toY]] = port.down ? [left, right] : [right, left], back = port.down ? -1 : 1, track = back * TRACK;
+  const [[start, y], [to, toY]] = port.right ? [left, right] : [right, left], back = port.right ? -1 : 1, track = back * TRACK;
   const beside = -back * (QUEUE + LANE * 3);
   return {
     from: start - back * room, to, y: y + track, toY: toY + track, near: start + beside, far: to - beside,
-    queue: port.down ? start : start - QUEUE, back,
+    queue: port.right ? start : start - QUEUE, back,
   };
 }
 
@@ -129,9 +129,9 @@ function drawPort(pen, arm, port, { perByte, scale, followed }) {
   if (drops.count) drawDrops(pen, arm, port, place, drops, scale);
   if (!waiting && !drops.count || 40 * scale < 34) return;
   pen.font = `${9.5 / Math.min(scale, 1.3)}px ${state.font}`;
-  pen.textBaseline = "middle"; pen.textAlign = port.down ? "left" : "right"; pen.fillStyle = state.colours.soft;
+  pen.textBaseline = "middle"; pen.textAlign = port.right ? "left" : "right"; pen.fillStyle = state.colours.soft;
   const words = `${waiting ? `${waiting}, ${size(bytes)}` : ""}${drops.count ? ` ${drops.count} dropped` : ""}`;
-  pen.fillText(words.trim(), place.from - 3 * place.back, place.y + (port.down ? -8 : 9));
+  pen.fillText(words.trim(), place.from - 3 * place.back, place.y + (port.right ? -8 : 9));
 }
 
 function drawFlying(pen, arm, row, place, marked, scale) {
