@@ -47,14 +47,18 @@ def parser() -> MarkdownIt:
 def render(text: str, pictures: Mapping[str, str], sections: Sequence[str]) -> markupsafe.Markup:
     """Render the report's Markdown as HTML. ``pictures`` are elements to show instead of picture
     files, by the path of the file; ``sections`` are those of the notes, as HTML."""
+    from qjump_mn.report import mathematics  # matplotlib takes half a second to import
+
     markdown = parser()
+    mathematics.enable(markdown)
     for name in ("html_block", "html_inline"):
         markdown.add_render_rule(name, _html)
     markdown.add_render_rule("html_literal", _literally)
     markdown.add_render_rule("figure_close", _literally)
     markdown.add_render_rule("image", _picture)
     markdown.add_render_rule("text", _text)
-    tokens = markdown.parse(text)
+    tokens = markdown.disable("mathematics").parse(text)
+    _typeset_headings(tokens, markdown.enable("mathematics"))
     _name_headings(tokens)
     _insert_contents(tokens)
     _mark_quotations(tokens)
@@ -92,6 +96,13 @@ def _text(self: RendererProtocol, tokens: Sequence[Token], index: int, *_: Any) 
     return html.escape(templating.whole(tokens[index].content))
 
 
+def _typeset_headings(tokens: Sequence[Token], markdown: MarkdownIt) -> None:
+    """Parse the mathematics in headings of the notes; elsewhere a dollar sign is one."""
+    for heading, inline, _, after in zip(tokens, tokens[1:], tokens[2:], tokens[3:], strict=False):
+        if heading.type == "heading_open" and _NOTES.fullmatch(after.content.strip()):
+            inline.children = markdown.parseInline(inline.content)[0].children
+
+
 def _name_headings(tokens: Sequence[Token]) -> None:
     """Give each heading the anchor that code hosts give it in report.md."""
     seen: set[str] = set()
@@ -107,7 +118,7 @@ def _name_headings(tokens: Sequence[Token]) -> None:
 def _insert_contents(tokens: list[Token]) -> None:
     """List the sections below the summary and the line behind it."""
     items = "".join(
-        f'<li><a href="#{token.attrs["id"]}">{html.escape(_words(inline))}</a></li>\n'
+        f'<li><a href="#{token.attrs["id"]}">{_typeset(inline)}</a></li>\n'
         for token, inline in pairwise(tokens)
         if token.type == "heading_open" and token.tag == "h2"
     )
@@ -197,6 +208,18 @@ def _mark_cells(tokens: Sequence[Token], heads: Sequence[str]) -> None:
 
 def _words(inline: Token) -> str:
     return "".join(child.content for child in inline.children or ())
+
+
+def _typeset(inline: Token) -> str:
+    """Return words as HTML, with their mathematics."""
+    from qjump_mn.report import mathematics
+
+    return "".join(
+        mathematics.picture(child.content)
+        if child.type == "mathematics"
+        else html.escape(child.content)
+        for child in inline.children or ()
+    )
 
 
 def _literal(content: str) -> Token:

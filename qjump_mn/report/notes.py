@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import html
+import itertools
 import re
 import urllib.parse
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,11 +16,12 @@ from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
 import markupsafe
+from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererProtocol
 from markdown_it.token import Token
 
 from qjump_mn.errors import UsageError, reason_of
-from qjump_mn.report import markdown
+from qjump_mn.report import markdown, templating
 
 NAME = "notes.md"
 BEGINNING = Path(__file__).parent / "templates" / NAME
@@ -44,13 +46,17 @@ def kind_of(picture: PurePath) -> str | None:
 
 
 _WHOSE = "In the words of whoever made this run:"
+_BEFORE = "Notes"
+"""The title of the text before the first heading."""
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 
 
 class Section(NamedTuple):
-    """The text below a heading, as HTML, and as Markdown without HTML."""
+    """The text below a heading, as HTML, and as Markdown without HTML; ``heading`` is the title as
+    Markdown."""
 
     title: str
+    heading: markupsafe.Markup
     html: markupsafe.Markup
     markdown: str
 
@@ -64,7 +70,7 @@ class Section(NamedTuple):
         )
 
 
-NOTHING = Section("", markupsafe.Markup(), "")
+NOTHING = Section("", markupsafe.Markup(), markupsafe.Markup(), "")
 
 
 class Written(NamedTuple):
@@ -112,24 +118,24 @@ def read(folder: Path) -> Written:
     known = {title.casefold(): title for title in SECTIONS}
     placed: dict[str, Section] = {}
     others = []
-    for title, content in _split(text):
-        section = Section(title, _html(content, folder), _without_html(content))
+    for title, heading, content in _split(text):
+        section = Section(title, heading, _html(content, folder), _without_html(content))
         place = known.get(title.casefold(), "")
         if not section.html.strip():
             continue
         if place and place not in placed:
-            placed[place] = section._replace(title=place)
+            placed[place] = section._replace(title=place, heading=markupsafe.Markup(place))
         else:
             others.append(section)
     return Written(placed, others, [title for title in SECTIONS if title not in placed])
 
 
-def _split(text: str) -> Iterator[tuple[str, str]]:
-    """Return the titles of the two upper levels and the text below each; "Notes" is the text before
-    them."""
+def _split(text: str) -> Iterator[tuple[str, markupsafe.Markup, str]]:
+    """Return the titles of the two upper levels, as words and as Markdown, and the text below each;
+    "Notes" is the text before them."""
     lines = text.splitlines()
-    title, first = "Notes", 0
-    tokens = markdown.parser().parse(text)
+    title, heading, first = _BEFORE, markupsafe.Markup(_BEFORE), 0
+    tokens = _parser().parse(text)
     for place, token in enumerate(tokens):
         if (
             token.type == "heading_open"
@@ -137,22 +143,46 @@ def _split(text: str) -> Iterator[tuple[str, str]]:
             and token.level == 0
             and token.map
         ):
-            yield title, "\n".join(lines[first : token.map[0]])
-            title, first = _plain(tokens[place + 1]), token.map[1]
-    yield title, "\n".join(lines[first:])
+            yield title, heading, "\n".join(lines[first : token.map[0]])
+            title, heading = _title(tokens[place + 1])
+            first = token.map[1]
+    yield title, heading, "\n".join(lines[first:])
 
 
-def _plain(inline: Token) -> str:
-    """Return a title without Markdown marks."""
-    found = "".join(child.content for child in inline.children or () if child.type != "html_inline")
-    return " ".join(found.split()) or "Notes"
+def _parser() -> MarkdownIt:
+    from qjump_mn.report import mathematics  # matplotlib takes half a second to import
+
+    parser = markdown.parser()
+    mathematics.enable(parser)
+    return parser
+
+
+def _title(inline: Token) -> tuple[str, markupsafe.Markup]:
+    """Return a title without Markdown marks, and as Markdown that has only its mathematics."""
+    pieces: list[tuple[bool, str]] = []
+    for child in inline.children or ():
+        is_tex = child.type == "mathematics"
+        mark = "$" * (1 + child.block) if is_tex else ""
+        if child.type != "html_inline":
+            text = " " if child.type == "softbreak" else child.content
+            pieces.append((is_tex, f"{mark}{text}{mark}"))
+    joined = [
+        (is_tex, "".join(text for _, text in run))
+        for is_tex, run in itertools.groupby(pieces, key=lambda piece: piece[0])
+    ]
+    marked = (
+        _without_html(text) if is_tex else templating.plain(text).replace("$", "\\$")
+        for is_tex, text in joined
+    )
+    words, heading = (
+        " ".join("".join(some).split()) or _BEFORE
+        for some in ((text for _, text in joined), marked)
+    )
+    return words, markupsafe.Markup(heading)
 
 
 def _html(text: str, folder: Path) -> markupsafe.Markup:
-    from qjump_mn.report import mathematics  # matplotlib takes half a second to import
-
-    renderer = markdown.parser()
-    mathematics.enable(renderer)
+    renderer = _parser()
     renderer.add_render_rule("html_inline", _as_text)
     renderer.add_render_rule("html_block", _as_paragraph)
     renderer.add_render_rule("image", _picture)

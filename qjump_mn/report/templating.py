@@ -47,7 +47,7 @@ _MARKS = re.compile(
 """What Markdown would take for marks or entities; pieces of code stay as they are."""
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Escape a value for Markdown, so that it has no HTML, links, pictures, emphasis or lines of
     its own: a reader of a stranger's report must see words as words. Markup stays as it is."""
     if not isinstance(value, str) or isinstance(value, markupsafe.Markup):
@@ -73,7 +73,7 @@ def cell(value: object) -> markupsafe.Markup:
     """Escape a value for a cell of a Markdown table."""
     if isinstance(value, markupsafe.Markup):
         return value
-    return markupsafe.Markup(_plain(str(value)).replace("|", "\\|"))
+    return markupsafe.Markup(plain(str(value)).replace("|", "\\|"))
 
 
 def lines(values: Iterable[object]) -> markupsafe.Markup:
@@ -83,7 +83,7 @@ def lines(values: Iterable[object]) -> markupsafe.Markup:
 
 def strong(words: object, is_strong: bool = True) -> markupsafe.Markup:
     """Set words in bold, unless ``is_strong`` is false."""
-    return markupsafe.Markup(f"**{_plain(str(words))}**" if is_strong else _plain(str(words)))
+    return markupsafe.Markup(f"**{plain(str(words))}**" if is_strong else plain(str(words)))
 
 
 def soft(words: str) -> markupsafe.Markup:
@@ -127,7 +127,7 @@ def _environment(*, autoescape: bool) -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        finalize=None if autoescape else _plain,
+        finalize=None if autoescape else plain,
     )
     environment.filters |= {"block": _block, "raw": _raw, "sentence": sentence, "strong": strong}
     environment.globals["table"] = table

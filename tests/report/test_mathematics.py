@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
+from qjump_mn.analysis import pipeline
 from qjump_mn.report import markdown, mathematics, notes
+from tests.support import synthetic
 
 
 def rendered(text: str) -> str:
@@ -84,3 +86,49 @@ def test_notes_are_typeset_in_the_page_and_stay_tex_in_markdown(tmp_path: Path) 
     section = notes.read(tmp_path).section("Critique")
     assert formulas(section.html) == ["n P_{max} / R"] and "$" not in section.html
     assert section.markdown == "The bound is $n P_{max} / R$."
+
+
+TITLES = """## The bound is $n P_{max} / R$
+
+One.
+
+## A *title* of $a_1*b*c$ < \\$5 and `$x$`, [$y$](https://a.example) <b>
+
+Two.
+
+### Further $$\\frac{f}{g}$$
+
+## It costs $5 or $6
+
+Three.
+"""
+
+
+def test_headings_are_typeset_in_the_page_and_stay_tex_in_markdown(tmp_path: Path) -> None:
+    run = synthetic.make(tmp_path / "results", only=["idle", "contended"]).path
+    (run / notes.NAME).write_text(TITLES)
+    pipeline.analyse(run)
+    page, text = ((run / name).read_text() for name in ("report.html", "report.md"))
+    found = re.findall(
+        r"<(h[23]|li)\b[^>]*>(?:<a href=[^>]*>)?([^\n]*<svg[^\n]*|[^\n]*costs[^\n]*)", page
+    )
+    kinds = [(kind, re.sub("<svg.*?</svg>|<[^>]*>", "", words).strip()) for kind, words in found]
+    own = [("The bound is", ["n P_{max} / R"]), ("A title of  &lt; $5 and $x$,", ["a_1*b*c", "y"])]
+    costs: tuple[str, list[str]] = ("It costs $5 or $6", [])
+    assert [
+        (kind, words, formulas(html)) for (kind, words), (_, html) in zip(kinds, found, strict=True)
+    ] == [
+        *(("li", *title) for title in (*own, costs)),
+        ("h2", *own[0]),
+        ("h2", *own[1]),
+        ("h3", "Further", ["\\dfrac{f}{g}"]),
+        ("h2", *costs),
+    ]
+    assert "\n## The bound is $n P_{max} / R$\n" in text
+    assert "\n## A title of $a_1*b*c$ &lt; \\$5 and \\$x\\$, $y$\n" in text
+
+
+def test_a_dollar_of_a_heading_that_is_not_from_notes_stays(tmp_path: Path) -> None:
+    text = "## What $a$ b\n\nText $c$.\n\n## Own $d$\n\n<!-- notes 0 -->\n"
+    html = str(markdown.render(text, {}, ["<p>own</p>"]))
+    assert formulas(html) == ["d"] and "What $a$ b</h2>" in html and "Text $c$." in html
