@@ -47,7 +47,7 @@ DATA = "\nData: [{key}.csv]({key}.csv)."
 
 SEVERAL = {
     "collectives": ("collectives", "collectives-ai"),
-    "course16": ("course16-ablation",),
+    "course16": ("course16", "course16-ablation"),
     "fig11": ("fig11", "fig11-10g"),
     "fig3a": ("fig3a", "fig3a-10g", "fig3a-htb2015"),
     "fig5": ("fig5", "fig5-fits"),
