@@ -36,6 +36,7 @@ _SHARE = "code takes no time in the machine, so there is no share of a processor
 WHY = {
     "test_hifi.testOptionsTopoOVSKernel.testCPULimits": _SHARE,
     "test_cpu.testCPU.testCPU": _SHARE,
+    "test_limit.testLimit.testLimit": _SHARE,
     "test_controlnet.testControlNet.testFailover": _OFDATAPATH,
     "test_controlnet.testControlNet.testPingall": _OFDATAPATH,
     "test_scratchnet.testScratchNet.testPingUser": _OFDATAPATH,
@@ -145,7 +146,8 @@ def in_machine(checkout: Path, *command: str, packages: Sequence[str] = ()) -> t
 
 
 def table(ended: Sequence[Ended]) -> str:
-    """Return the results as Markdown: how many passed, and each one that did not."""
+    """Return the results as Markdown: how many passed, each one that did not, and why others skip
+    themselves."""
     count = Counter(one.result for one in ended)
     return "\n".join(
         [
@@ -161,9 +163,14 @@ def table(ended: Sequence[Ended]) -> str:
 
 def _rows(ended: Sequence[Ended]) -> Iterator[str]:
     for one in ended:
-        if one.result != "ok":
-            why = WHY.get(one.name, one.why).replace("|", "\\|")
-            yield f"| `{one.name}` | {one.result} | {why} |"
+        if one.result in ("failed", "not run"):
+            yield f"| `{one.name}` | {one.result} | {_cell(WHY.get(one.name, one.why))} |"
+    for why, count in Counter(one.why for one in ended if one.result == "skipped").items():
+        yield f"| {count} test{'s' * (count > 1)} | skipped | {_cell(why)} |"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
 
 
 if __name__ == "__main__":
