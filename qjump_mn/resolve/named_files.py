@@ -15,6 +15,9 @@ from qjump_mn.resolve import loading
 
 _T = TypeVar("_T")
 
+TRACE = "trace"
+"""The suffix of a link's opportunities."""
+
 MAX_TEXT = 4 << 20
 """Of a workload's file, because each of the plan's trials has it."""
 
@@ -27,7 +30,7 @@ def trace(where: str, name: str) -> tuple[int, ...]:
 
     Raises :class:`UsageError` that begins with ``where``.
     """
-    path, text = _read(f"{where}: link.trace", "topologies", words.FILE, name, ".trace")
+    path, text = _read(f"{where}: link.trace", "topologies", words.FILE, name, f".{TRACE}")
     try:
         return commands.opportunities(text)
     except ValueError as error:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from qjump_mn import extensions
+from qjump_mn.model import words
 from qjump_mn.model.plan import Plan
-from qjump_mn.programs import user_programs
+from qjump_mn.programs import registry, user_programs
 from qjump_mn.resolve import loading, named_files
 from qjump_mn.results import contents
 
@@ -16,6 +18,8 @@ FOLDER = contents.OWN
 """The folder in the run directory, and in its bundle."""
 MAX_BYTES = 1 << 20
 """The size up to which a file is copied: sources are smaller."""
+
+_QUOTED = re.compile(r"""["']([^"'\n]+)["']""")
 
 
 def keep(plan: Plan, run: Path) -> None:
@@ -46,14 +50,14 @@ def files_of(plan: Plan) -> Iterator[tuple[str, Path]]:
             if file is not None and file.parent.resolve() != ours:
                 text += file.read_text(encoding="utf-8-sig")
                 yield f"{kind}/{name}.toml", file
-    yield from _named_in(text)
+    used = {
+        str(workload.__struct_config__.tag) for arm in plan.run.arms for workload in arm.workloads
+    }
+    yield from _named_in(text, used)
     named = [file for arm in plan.run.arms for file in (arm.scheme.module, arm.scheme.law)]
     for name in sorted({each.file for each in named if each}):
         if path := named_files.path_of("schemes", name):
             yield f"schemes/{name}", path
-    used = {
-        str(workload.__struct_config__.tag) for arm in plan.run.arms for workload in arm.workloads
-    }
     for name, folder in user_programs.folders().items():
         if name in used:
             yield from _sources(f"{user_programs.FOLDER}/{name}", folder)
@@ -61,14 +65,15 @@ def files_of(plan: Plan) -> Iterator[tuple[str, Path]]:
         yield from _sources(f"extensions/{name}", folder)
 
 
-def _named_in(text: str) -> Iterator[tuple[str, Path]]:
+def _named_in(text: str, programs: Iterable[str]) -> Iterator[tuple[str, Path]]:
     """Yield the jobs and traces that the user's files name: the plan has only their content."""
-    for kind in ("experiments", "topologies"):
-        for folder in loading.folders(kind)[:-1]:
-            for file in sorted(folder.glob("*.*")):
-                names = (f'"{file.stem}"', f"'{file.stem}'")
-                if file.suffix != ".toml" and any(name in text for name in names):
-                    yield f"{kind}/{file.name}", file
+    jobs = {getattr(registry.program(name).spec, "FILE", "") for name in programs} - {""}
+    names = sorted({name for name in _QUOTED.findall(text) if not words.FILE.problem(name)})
+    for kind, suffixes in (("experiments", jobs), ("topologies", {named_files.TRACE})):
+        ours = loading.folders(kind)[-1]
+        for file in (f"{name}.{suffix}" for suffix in sorted(suffixes) for name in names):
+            if (path := named_files.path_of(kind, file)) and path.parent != ours:
+                yield f"{kind}/{file}", path
 
 
 def _sources(name: str, folder: Path) -> Iterator[tuple[str, Path]]:

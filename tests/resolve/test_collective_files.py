@@ -73,5 +73,6 @@ def test_a_long_file_is_refused(own: Write) -> None:
 def test_a_run_keeps_the_job_beside_the_experiment_that_names_it(own: Write) -> None:
     own("experiments/mine.goal", JOB)
     own("experiments/unused.goal", JOB)
+    own("experiments/mine.txt", "a file of another kind")
     kept = [name for name, _ in user_files.files_of(resolved(own))]
     assert kept == ["experiments/other.toml", "experiments/mine.goal"]
